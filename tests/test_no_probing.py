@@ -16,7 +16,6 @@ SYSTEM = {"sys", "os", "signal", "socket", "_socket", "asyncio"}
 
 # Objects that are not ours: those of the watched program and its libraries, of pytest, of the syntax tree, of a user.
 FOREIGN = {
-    "cli/run_host.py": {"call_bare", "call_without_frames"},  # the C core can be built without the tracer
     "engine/expected_errors.py": {"id"},
     "sources/actors/groups.py": {"cr_frame", "_target", "actor_urn"},
     "sources/actors/queue_items.py": {"_fields"},

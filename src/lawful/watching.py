@@ -100,7 +100,7 @@ class Watch:
         """Internal errors, dropped events, and values that laws could not use."""
         run = self._run()
         lost = [f"{run.dropped} events were dropped"] if run.dropped else []
-        return [*run.faults, *lost, *run.warnings]
+        return [*run.errors, *lost, *run.warnings]
 
     def report(self) -> str:
         """All of it as text."""
@@ -407,7 +407,7 @@ class Watched:
 
     @property
     def warnings(self) -> list[str]:
-        return [*self._total.faults, *self._total.warnings]
+        return [*self._total.errors, *self._total.warnings]
 
     def __enter__(self) -> None:
         with self._lock:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from confidence.random_policies import policies
 from lawful.coin import mixed
 from lawful.confidence import policies as ready
+from lawful.confidence import policy_parser
 from lawful.confidence.policy_automaton import (
     Auto,
     Policy,
@@ -78,7 +79,7 @@ def test_a_policy_has_a_name() -> None:
 
 @given(policies())
 def test_policies_can_be_stored(policy: Policy) -> None:
-    assert Policy.from_json(json.loads(json.dumps(policy.to_json()))) == policy
+    assert policy_parser.parse(str(policy)) == policy
     assert pickle.loads(pickle.dumps(policy)) == policy
 
 
@@ -220,7 +221,7 @@ def test_walks_against_a_plain_one(policy: Policy, needed: int, operations: list
     for name, *arguments in operations:
         before = (policy_run.state, policy_run.rate, policy_run.open)
         if name == "again":
-            policy_run = PolicyRun.from_json(json.loads(json.dumps(policy_run.to_json())))
+            policy_run = PolicyRun.from_json(json.loads(json.dumps(policy_run.to_json())), policy)
             continue
         told = getattr(policy_run, name)(*arguments)
         if name == "clean":
@@ -261,7 +262,7 @@ def test_a_walk_goes_on_elsewhere_as_it_would_have_here(
             answer = told_to(policy_run, what, share, float(now))
             answers.append((answer, policy_run.rate, policy_run.threshold))
         assert answers[0] == answers[1]
-        assert here.to_json() == there.to_json() == PolicyRun.from_json(here.to_json()).to_json()
+        assert here.to_json() == there.to_json() == PolicyRun.from_json(here.to_json(), policy).to_json()
     assert here.moves == there.moves
 
 
@@ -341,7 +342,7 @@ def test_time_goes_on_in_another_run() -> None:
     policy_run = PolicyRun(policy(Transition("a", Trigger.TIME, "b", Fraction(10)), a=ALL, b=NONE), 1)
     policy_run.tick(0)
     policy_run.tick(9)
-    policy_run = PolicyRun.from_json(policy_run.to_json())
+    policy_run = PolicyRun.from_json(policy_run.to_json(), policy_run.policy)
     assert not policy_run.tick(50_000)  # by the clock of another machine
     assert policy_run.tick(50_001)
 

@@ -77,7 +77,7 @@ def run(seed: int, sampled: bool) -> list[Any]:
         if tracking is not None:
             log.append({name: list(each) for name, each in tracking._followed.items()})
     live.end()
-    return [*map(repr, log), live.snapshot(), live.faults]
+    return [*map(repr, log), live.snapshot(), live.errors]
 
 
 @pytest.mark.parametrize("sampled", [False, True])

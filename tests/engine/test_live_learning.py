@@ -368,7 +368,7 @@ def compared(folder: Path, text: str, *options: str, env: dict[str, str] | None 
         assert not list(Path(temporary).glob("lawful-*")), "the folder of the run is still there"
     assert _ours(result) == _ours(Result(done.stdout, done.stderr, done.returncode))
     report: dict[str, Any] = json.loads((folder / "r.json").read_text())
-    assert report["faults"] == []
+    assert report["errors"] == []
     return report
 
 
@@ -447,6 +447,6 @@ def test_ctrl_c_ends_a_program_as_it_does_without_us(tmp_path: Path) -> None:
     assert interrupted([*LAWFUL, *options]) == interrupted([sys.executable]) == ("KeyboardInterrupt", -signal.SIGINT)
     report = json.loads((tmp_path / "r.json").read_text())
     if core.native_tracer is not None:  # in pure Python a signal may strike in the midst of our work, which ends it
-        assert report["faults"] == []
-    assert all(fault.startswith("interrupted by KeyboardInterrupt") for fault in report["faults"])
+        assert report["errors"] == []
+    assert all(fault.startswith("interrupted by KeyboardInterrupt") for fault in report["errors"])
     assert report["learned"]["events"] > 0

@@ -103,6 +103,6 @@ def test_the_parent_has_it_before_the_next_fork(tmp_path: Path) -> None:
         assert live.monitor.prepared  # type: ignore[attr-defined]
     finally:
         session.finish()
-    assert session.live.faults == []
+    assert session.live.errors == []
     assert session.live.processes == 3
     assert session.live.findings == []

@@ -390,7 +390,7 @@ def test_stop_ends_each_thread_once() -> None:
     assert ended == [run.findings[0]]
 
 
-# -- faults ----------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 def broken_feed(events: object, numbers: object) -> None:
@@ -410,8 +410,8 @@ def test_a_fault_never_reaches_a_program_that_is_told_at_once(
     run.end()
     assert isinstance(run.fault, ZeroDivisionError)
     assert run.findings == []
-    assert run.faults == [run.faults[0]]
-    assert run.faults[0].startswith("a fault in Lawful: ZeroDivisionError: oops (test_run.py:")
+    assert run.errors == [run.errors[0]]
+    assert run.errors[0].startswith("a fault in Lawful: ZeroDivisionError: oops (test_run.py:")
 
 
 def test_a_fault_stops_a_tracer_that_gathers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,7 +486,7 @@ def test_an_interrupt_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run.laws[0].monitor, "feed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.deliver([opened(1)])
-    assert run.faults == ["interrupted by KeyboardInterrupt while events were being judged"]
+    assert run.errors == ["interrupted by KeyboardInterrupt while events were being judged"]
 
 
 def test_warnings_of_laws_and_others() -> None:
@@ -554,8 +554,8 @@ def test_a_full_disk_does_not_end_the_judging() -> None:
     run.deliver([wrote(2, 10)])
     assert len(run.findings) == 1
     assert run.fault is None
-    assert len(run.faults) == 1
-    assert "No space left on device" in run.faults[0]
+    assert len(run.errors) == 1
+    assert "No space left on device" in run.errors[0]
 
 
 # -- several processes -----------------------------------------------------------------------------
@@ -565,7 +565,7 @@ def test_snapshots_are_json_and_merge() -> None:
     one = judged([FILES, LOCKS], [opened(1), closed(1), wrote(1, 10), wrote(1, 11), opened(2, 30)])
     two = judged([FILES, LOCKS], [wrote(1, 10), wrote(5, 12), opened(3, 30), {"event": "x", "thread": 2}])
     two.warn("careful")
-    two.faults.append("broken")
+    two.errors.append("broken")
     two.dropped = 4
     total = LawRun([FILES, LOCKS])
     for each in (one, two):
@@ -574,7 +574,7 @@ def test_snapshots_are_json_and_merge() -> None:
         ("files.rml", "app.py", line, count) for line, count in ((10, 2), (11, 1), (12, 1), (30, 2))
     )
     assert (total.events, total.threads, total.processes, total.dropped) == (9, 3, 3, 4)
-    assert (total.warnings, total.faults) == (["careful"], ["broken"])
+    assert (total.warnings, total.errors) == (["careful"], ["broken"])
     assert [each.number for each in total.findings[0].history] == [1, 2]
 
 

@@ -76,7 +76,7 @@ def test_no_process_waits_for_one_that_a_law_has_stopped(way: str, how: str, tmp
     report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert (result.code, result.out) == (1, "cleaned up\n")
     assert [(finding["law"], finding["count"]) for finding in report["findings"]] == [("files/use-after-close", 1)]
-    assert report["faults"] == []
+    assert report["errors"] == []
 
 
 @pytest.fixture

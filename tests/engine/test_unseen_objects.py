@@ -94,14 +94,14 @@ def found_by(seed: int, *, told_all: bool) -> tuple[list[Any], list[str], int]:
         fed += sum(each.monitor.events for each in live.laws)
     live.end()
     told = [(each.law, each.rejected_at, each.line, each.count) for each in live.findings]
-    return told, live.faults, len(live.law_set.router._seen or {})
+    return told, live.errors, len(live.law_set.router._seen or {})
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_the_same_is_found(seed: int) -> None:
-    found, faults, _ = found_by(seed, told_all=False)
+    found, errors, _ = found_by(seed, told_all=False)
     everything, _, _ = found_by(seed, told_all=True)
-    assert (found, faults) == (everything, [])
+    assert (found, errors) == (everything, [])
 
 
 def test_there_is_something_to_find() -> None:
@@ -155,7 +155,7 @@ def test_ends_that_no_law_is_about() -> None:
     live.deliver([{"event": "func_pre", "name": "app.a", "targetId": number} for number in range(100)])
     assert live.events == 100
     live.deliver([{"event": "gone", "name": "app.A", "targetId": number} for number in range(100)])
-    assert (live.events, live.faults, live.law_set.router._seen) == (200, [], {})
+    assert (live.events, live.errors, live.law_set.router._seen) == (200, [], {})
 
 
 def test_a_batch_full_of_violations_is_fed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ def evil_report(folder: Path) -> Report:
             ]
         )
     run.warn(f"{EVIL}\n::error::w")
-    run.faults.append(f"{ENDING}\n::error::f")
+    run.errors.append(f"{ENDING}\n::error::f")
     run.end()
     return gather.of_live(run, SourceLines(folder))
 

@@ -44,7 +44,7 @@ def test_each_finding_is_one_command(make: Callable[[Path], Report], tmp_path: P
     report = make(tmp_path)
     lines = github.render(report).splitlines()
     found = [parsed(line) for line in lines]
-    assert len(found) == len(report.items) + len(report.faults) + len(report.warnings) + 1
+    assert len(found) == len(report.items) + len(report.errors) + len(report.warnings) + 1
     for (level, told, _), item in zip(found, report.items, strict=False):
         mild = item.anomaly or item.finding.law.endswith("files.rml")  # which says so
         assert level == ("warning" if mild else "error")

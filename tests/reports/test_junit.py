@@ -37,7 +37,7 @@ def test_its_counts_are_true(make: Callable[[Path], Report], tmp_path: Path) -> 
     for name in ("tests", "failures", "errors", "skipped"):
         assert getattr(told, name) == getattr(counted, name)
     assert told.failures == len(report.items)
-    assert told.errors == len(report.faults)
+    assert told.errors == len(report.errors)
 
 
 def test_laws_that_are_kept_pass(tmp_path: Path) -> None:

@@ -91,13 +91,13 @@ def test_nothing_found() -> None:
     run.end()
     assert render_text(run) == "0 findings in 1 law, 2 events, 1 thread\n"
     report = json.loads(render_json(run))
-    assert (report["findings"], report["events"], report["faults"]) == ([], 2, [])
+    assert (report["findings"], report["events"], report["errors"]) == ([], 2, [])
 
 
 def test_what_went_wrong_is_said(folder: Path) -> None:
     run = a_run()
     run.processes, run.dropped, run.log.omitted = 3, 1200, 1
-    run.faults.append("a fault in Lawful: ValueError: \x1b[31m")
+    run.errors.append("a fault in Lawful: ValueError: \x1b[31m")
     run.warn("law.rml: a guard over text")
     assert_gold(render_text(run, folder=folder).rpartition("\n\n")[2], GOLD / "live_remarks.txt")
 
@@ -105,7 +105,7 @@ def test_what_went_wrong_is_said(folder: Path) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_too_long(folder: Path, width: int) -> None:
     run = a_run()
-    run.faults.append("a fault " * 40)
+    run.errors.append("a fault " * 40)
     for finding in run.findings:
         finding.contexts |= {f"tests/{'long/' * 30}test_{number}.py": number for number in range(200)}
     text = render_text(run, width=width, folder=folder)

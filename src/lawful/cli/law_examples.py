@@ -94,11 +94,11 @@ def findings_of(
         except subprocess.TimeoutExpired:
             return [], f"it does not end within {_TIMEOUT:.0f} seconds"
         try:
-            mistakes = json.loads(report.read_text(encoding="utf-8"))
+            report_data = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return [], f"it cannot be run: {output.strip()[-500:]}"
     if code not in (0, 1):
         return [], f"it ends with the code {code}: {output.strip()[-500:]}"
-    if mistakes["warnings"] or mistakes["faults"]:
-        return [], "; ".join([*mistakes["warnings"], *mistakes["faults"]])
-    return sorted((finding["law"], finding["line"] or 0) for finding in mistakes["findings"]), ""
+    if report_data["warnings"] or report_data["errors"]:
+        return [], "; ".join([*report_data["warnings"], *report_data["errors"]])
+    return sorted((finding["law"], finding["line"] or 0) for finding in report_data["findings"]), ""

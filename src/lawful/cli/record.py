@@ -68,7 +68,7 @@ def _report(session: Session, quiet: bool) -> None:
     from lawful.engine.wording import count
 
     live = session.live
-    for text in (*live.faults, *live.warnings):
+    for text in (*live.errors, *live.warnings):
         notify(text)
     if live.dropped:
         notify(f"{count(live.dropped, 'event')} dropped")

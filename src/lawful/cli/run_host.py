@@ -181,7 +181,7 @@ def write_report(
     if known is not None:
         _apply_baseline(known, run)
     if quiet and form == "text" and not run.failed:
-        for text in run.faults:
+        for text in run.errors:
             notify(text)
         return
     target = protected_output.standard_error() if file is None and form == "text" else None

@@ -19,7 +19,7 @@ The law, with the rate r and the measured overhead o, both as shares, and the ov
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -92,7 +92,7 @@ class Controller:
             self.peak = self.lasted = self.last_peak = self.last_lasted = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Controller:

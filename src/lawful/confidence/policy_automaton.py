@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lawful.diagnostics import did_you_mean, quoted
 from lawful.errors import LawfulError
@@ -136,30 +136,6 @@ class Policy:
     def triggers(self) -> frozenset[Trigger]:
         """What must be looked at for this policy: what it does not wait for need not be measured."""
         return frozenset(each.trigger for each in self.transitions)
-
-    def to_json(self) -> dict[str, Any]:
-        states = []
-        for state in self.states:
-            rate = state.rate
-            numbers = [str(rate.share), str(rate.least), str(rate.most)] if isinstance(rate, Auto) else str(rate)
-            states.append([state.name, numbers])
-        transitions = []
-        for each in self.transitions:
-            amount = str(each.amount) if isinstance(each.amount, Fraction) else each.amount
-            transitions.append([each.source, each.trigger.name, each.target, amount])
-        return {"name": self.name, "start": self.start, "states": states, "transitions": transitions}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Policy:
-        states = [
-            PolicyState(name, Auto(*map(Fraction, rate)) if isinstance(rate, list) else Fraction(rate))
-            for name, rate in data["states"]
-        ]
-        transitions = [
-            Transition(source, Trigger[trigger], target, Fraction(amount) if isinstance(amount, str) else amount)
-            for source, trigger, target, amount in data["transitions"]
-        ]
-        return cls(data["name"], tuple(states), data["start"], tuple(transitions))
 
 
 # -- what can be wrong with a policy ---------------------------------------------------------------------------------

@@ -245,7 +245,6 @@ class PolicyRun:
         """All of it in JSON's types. Clocks differ between processes, so the time of day is left out."""
         autos = [state.name for state in self.policy.states if state.rate in self._controllers]
         return {
-            "policy": self.policy.to_json(),
             "needed": self.needed,
             "state": self.state,
             "count": self.count,
@@ -266,8 +265,8 @@ class PolicyRun:
         return self._controllers[rate]
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PolicyRun:
-        policy = Policy.from_json(data["policy"])
+    def from_json(cls, data: Mapping[str, Any], policy: Policy) -> PolicyRun:
+        """A run of the same policy, where another one was."""
         policy_run = cls(policy, data["needed"], data["coin"])
         for name, controller in data["controllers"].items():
             rate = policy.state(name).rate

@@ -32,6 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
+from functools import cached_property
 from math import exp, expm1, log, log1p
 
 from lawful.confidence import binomial
@@ -147,7 +148,7 @@ def level(delta: float, violations: int) -> float:
     return delta / (violations * (violations + 1)) if violations else delta
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claim:
     """The claim that fewer than epsilon of all objects break a law, after n samples with k violations; see above."""
 
@@ -166,7 +167,7 @@ class Claim:
         """The level at which this is decided."""
         return level(self.delta, self.violations)
 
-    @property
+    @cached_property
     def state(self) -> ClaimState:
         """Whether the claim can be made, or its contrary, or neither yet."""
         n, k = self.samples, self.violations
@@ -190,33 +191,33 @@ class Claim:
         """What the stated confidence lacks to 1: the probability that such a statement is wrong."""
         return min(1.0, 2 * self.delta) if self.violations else self.delta
 
-    @property
+    @cached_property
     def stated(self) -> float:
         """The confidence with which the bound holds, and the claim if it is reached."""
         return complement(self.stated_doubt)
 
-    @property
+    @cached_property
     def bound(self) -> float:
         """The error rate is not above this, with the stated confidence."""
         return upper_bound(self.samples, self.violations, self.level)
 
-    @property
+    @cached_property
     def least(self) -> float:
         """The error rate is not below this, with confidence 1 - delta."""
         return lower_bound(self.samples, self.violations, self.level) if self.violations else 0.0
 
-    @property
+    @cached_property
     def doubt(self) -> float:
         """What `confidence` lacks to 1: the stated doubt of the strictest claim that could be made now."""
         k = self.violations
         return min(1.0, doubt_after(self.samples, self.epsilon, k) * (2 * k * (k + 1) or 1))
 
-    @property
+    @cached_property
     def confidence(self) -> float:
         """How sure one may be by now that the error rate is below epsilon."""
         return 1 - self.doubt if self.violations else confidence_after(self.samples, self.epsilon)
 
-    @property
+    @cached_property
     def needed(self) -> int:
         """How many samples there must be, if no more violations come, to make the claim."""
         return samples_for(self.epsilon, self.level, self.violations)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from lawful.confidence.policy_run import PolicyMove
-from lawful.confidence.statistics import Claim, ClaimState
+from lawful.confidence.statistics import Claim
 
 
 class Point(NamedTuple):
@@ -19,46 +19,17 @@ class Point(NamedTuple):
     violations: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LawSummary:
-    """A law about the objects of a class."""
+@dataclass(frozen=True)
+class LawSummary(Claim):
+    """A law about the objects of a class: what may be claimed of it, computed once."""
 
-    law: str
-    claim: Claim
-    unknown: int  # lives with an unknown end; they do not count as samples
-    state: ClaimState
-    confidence: float
-    doubt: float  # what it lacks to 1
-    bound: float  # the error rate is not above it, with the stated confidence
-    least: float  # nor below this
-    stated: float
-    needed: int  # samples to make the claim, if no more violations come
+    law: str = ""
+    unknown: int = 0  # lives with an unknown end; they do not count as samples
 
     @classmethod
     def of(cls, law: str, claim: Claim, *, unknown: int = 0) -> Self:
-        """All that a claim says, computed once."""
-        return cls(
-            law=law,
-            claim=claim,
-            unknown=unknown,
-            state=claim.state,
-            confidence=claim.confidence,
-            doubt=claim.doubt,
-            bound=claim.bound,
-            least=claim.least,
-            stated=claim.stated,
-            needed=claim.needed,
-        )
-
-    @property
-    def samples(self) -> int:
-        """Lives that were followed to their end, clean or not."""
-        return self.claim.samples
-
-    @property
-    def violations(self) -> int:
-        """Of these, the lives that broke the law."""
-        return self.claim.violations
+        """A claim with the name of its law."""
+        return cls(claim.epsilon, claim.delta, claim.samples, claim.violations, law, unknown)
 
     @property
     def missing(self) -> int:

@@ -74,7 +74,7 @@ class Control:
             "cost": round(tracer.cost, 4),
             "threads": live.threads,
             "violations": live.violations,
-            "faults": [encodable(text) for text in live.faults],
+            "errors": [encodable(text) for text in live.errors],
             "warnings": [encodable(text) for text in live.warnings],
             "laws": self._laws(),
             "learning": None if session.learner is None else self._learning(session.learner.learner),

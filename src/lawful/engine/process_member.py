@@ -295,7 +295,7 @@ class ProcessMember:
             try:
                 _join_traces(trace, parts)
             except (TraceError, OSError) as error:
-                self._live.faults.append(f"the traces of child processes could not be joined: {error}")
+                self._live.errors.append(f"the traces of child processes could not be joined: {error}")
         if not running:
             folder.remove()
 

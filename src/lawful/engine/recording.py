@@ -58,7 +58,7 @@ class Recording:
             try:
                 self.writer.close()
             except (TraceError, OSError) as error:
-                live.faults.append(f"the trace is not complete: {error}")
+                live.errors.append(f"the trace is not complete: {error}")
 
     def flush(self) -> None:
         if self._tracer is not None:

@@ -67,7 +67,7 @@ class LawRun:
         self.seconds: float | None = None  # that the program ran under watch; whoever runs it says so here
         self.judging = 0.0  # seconds of these that judging took, in this process
         self.fault: BaseException | None = None
-        self.faults: list[str] = []  # of this and of merged runs, in words
+        self.errors: list[str] = []  # of this and of merged runs, in words
         self.ended = False
         self.learner: LiveLearner | None = None  # at the end, if rules were learned
         self.on_violation: OnViolation = on_violation
@@ -202,7 +202,7 @@ class LawRun:
             except (TraceError, OSError) as error:
                 self._writer = None
                 message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
-                self.faults.append(f"the trace is not complete: {message}")
+                self.errors.append(f"the trace is not complete: {message}")
 
     def _broken(self, judge: LawJudge, event: Event | None, number: int) -> bool:
         """A law was broken by an event, and still is as it was before it. Is that a finding?"""
@@ -254,7 +254,7 @@ class LawRun:
         """Something went wrong in watching, here or in the tracer: from now on nothing is judged."""
         if self.fault is None:
             self.fault = error
-            self.faults.append(in_words(error))
+            self.errors.append(in_words(error))
         self._inline.close()
 
     # -- messages that need no event --------------------------------------------------------------
@@ -386,7 +386,7 @@ class LawRun:
         self.processes = 1
         self.log.clear()
         self._warnings.clear()
-        self.faults.clear()
+        self.errors.clear()
         self._writer = writer
         for each in self.laws:
             each.after_fork_in_child()
@@ -400,7 +400,7 @@ class LawRun:
             "dropped": self.dropped,
             "omitted": self.log.omitted,
             "suppressed": self.log.suppressed,
-            "faults": list(self.faults),
+            "errors": list(self.errors),
             "warnings": self.warnings,
             "laws": [each.law.name for each in self.laws],
             "findings": [finding.to_json() for finding in self.findings],
@@ -414,7 +414,7 @@ class LawRun:
             self._threads = self.threads + other["threads"]
             self.processes += other["processes"]
             self.dropped += other["dropped"]
-            self.faults += [text for text in other["faults"] if text not in self.faults]
+            self.errors += [text for text in other["errors"] if text not in self.errors]
             for text in other["warnings"]:
                 self._warnings.setdefault(text)
             if self.tracking is not None and "samples" in other:

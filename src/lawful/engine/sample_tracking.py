@@ -332,7 +332,7 @@ class ConfidenceHistory:
                 data = store.policy_run(name, policy)
                 # A policy that has moved on for one law has not for another one.
                 known = data is not None and all(law in kind.before for law in kind.laws)
-                confidence.go_on(kind, PolicyRun.from_json(data) if known else None)
+                confidence.go_on(kind, PolicyRun.from_json(data, confidence.demand.policy) if known else None)
 
     def keep(self, confidence: Confidence, runs: Mapping[str, Counted] | None = None) -> None:
         """Add what this run has counted; or what several have, each under its name, which can be added only once."""

@@ -312,16 +312,15 @@ class EventNumbering:
         """The objects among the arguments, each once, with what they are."""
         found: dict[int, str] = {}
         by_position, by_name = event.get("argIds"), event.get("kwargIds")
+        given: list[tuple[Any, Any]] = []
         if isinstance(by_position, list | tuple):
-            for position, raw in enumerate(by_position, 1):
-                number = self._object(raw)
-                if number is not None:
-                    found.setdefault(number, f"argument {position}")
+            given += enumerate(by_position, 1)
         if isinstance(by_name, dict):
-            for key, raw in by_name.items():
-                number = self._object(raw)
-                if number is not None:
-                    found.setdefault(number, f"argument {key}")
+            given += by_name.items()
+        for key, raw in given:
+            number = self._object(raw)
+            if number is not None:
+                found.setdefault(number, f"argument {key}")
         return [(role, number) for number, role in found.items()]
 
     def _relate(self, event: Mapping[str, Any], target: int | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -40,9 +40,9 @@ class Parameters:
         _whole("tune-every-range", "the number of events between two moves of the tuner", self.tune_every, 1)
         _whole("most-pairs-range", "the number of pairs that are kept", self.most_pairs, 0)
         _whole("seed-range", "the seed", self.seed, None)
-        for name in ("tune", "all_rules"):
-            if not isinstance(getattr(self, name), bool):
-                raise LawfulError("parameter-type", f"{name} is true or false, not {getattr(self, name)!r:.60}")
+        for name, value in (("tune", self.tune), ("all_rules", self.all_rules)):
+            if not isinstance(value, bool):
+                raise LawfulError("parameter-type", f"{name} is true or false, not {value!r:.60}")
         if self.core not in CORES:
             raise LawfulError("core-unknown", f"there is no core {self.core!r:.60}", hint="it may be python or native")
         object.__setattr__(self, "templates", _distinct(_texts("templates", self.templates)))
@@ -76,8 +76,7 @@ class Parameters:
 
     def to_json(self) -> dict[str, Any]:
         """All of them in JSON types."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return values | {
+        return asdict(self) | {
             "templates": list(self.templates),
             "thresholds": dict(self.thresholds),
             "joins": sorted(self.joins),

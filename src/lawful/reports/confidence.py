@@ -67,22 +67,22 @@ def rounded(value: float, *, up: bool, digits: int = 6) -> str:
 def sentence(class_name: str, law: LawSummary, name: str | None = None) -> str:
     """What may be said about a law and the objects of a class; `name` stands for that of the law."""
     name = law.law if name is None else name
-    claim, objects = law.claim, f"objects of {class_name}"
-    if not claim.samples:
+    objects = f"objects of {class_name}"
+    if not law.samples:
         return f"no life of an object of {class_name} was followed to its end: nothing can be said about {name}"
     if law.state is ClaimState.REACHED:
         return (
-            f"with {sure(claim.stated_doubt)} confidence fewer than {part_of(claim.epsilon, objects)} break {name}"
-            f"{_after_violations(claim)}"
+            f"with {sure(law.stated_doubt)} confidence fewer than {part_of(law.epsilon, objects)} break {name}"
+            f"{_after_violations(law)}"
         )
     if law.state is ClaimState.REFUTED:
         return (
-            f"with {sure(claim.delta)} confidence at least {part_of(law.least, objects, at_least=True)} break {name}"
-            f": more than the {part(claim.epsilon)} allowed"
+            f"with {sure(law.delta)} confidence at least {part_of(law.least, objects, at_least=True)} break {name}"
+            f": more than the {part(law.epsilon)} allowed"
         )
     return (
-        f"with {sure(claim.stated_doubt)} confidence at most {part_of(law.bound, objects)} break {name}"
-        f"{_after_violations(claim)}; for {part(claim.epsilon)}, "
+        f"with {sure(law.stated_doubt)} confidence at most {part_of(law.bound, objects)} break {name}"
+        f"{_after_violations(law)}; for {part(law.epsilon)}, "
         f"{count(law.missing, 'more clean sample')} {'is' if law.missing == 1 else 'are'} needed"
     )
 
@@ -248,8 +248,8 @@ def _law_json(class_name: str, law: LawSummary) -> dict[str, Any]:
         "violations": law.violations,
         "unknown": law.unknown,
         "claim": str(law.state),
-        "error_rate": law.claim.epsilon,
-        "delta": law.claim.delta,
+        "error_rate": law.epsilon,
+        "delta": law.delta,
         "stated_confidence": law.stated,
         "confidence": law.confidence,
         "doubt": law.doubt,
@@ -285,7 +285,7 @@ def chart(
         Series(printable(summary.class_name), [(point.time / size, _doubt(summary, point)) for point in summary.series])
         for summary in shown
     ]
-    deltas = [law.claim.delta for summary in shown for law in summary.laws]
+    deltas = [law.delta for summary in shown for law in summary.laws]
     axis = Axis("confidence", log=True, low=min(deltas, default=0.01) / 4, high=1.0, form=nines, falling=True)
     panels = [Panel(confidence, axis)]
     if any(point.overhead is not None for summary in shown for point in summary.series):
@@ -321,7 +321,7 @@ def _overheads(shown: Sequence[ClassSummary], size: float) -> list[Series]:
 
 def _doubt(summary: ClassSummary, point: Point) -> float:
     """Of the law that is known least: the point counts its samples."""
-    claim = summary.laws[0].claim
+    claim = summary.laws[0]
     return max(Claim(claim.epsilon, claim.delta, point.clean + point.violations, point.violations).doubt, 1e-300)
 
 

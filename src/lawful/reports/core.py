@@ -112,7 +112,7 @@ class Report:
     known: list[Item] = field(default_factory=list)  # anomalies that earlier runs had, too
     hidden: int = 0  # findings that a baseline knows
     baseline: str | None = None
-    faults: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     traces: list[TraceRead] = field(default_factory=list)
     confidence: Sequence[ClassSummary] = ()

@@ -28,7 +28,7 @@ def _lines(report: Report) -> Iterator[str]:
             )
         level = "warning" if item.anomaly or finding.law in mild else "error"
         yield command(level, _text(item), {**place, "title": item.title})
-    for text in report.faults:
+    for text in report.errors:
         yield command("error", text, {"title": "Lawful"})
     for text in report.warnings:
         yield command("warning", text, {"title": "Lawful"})

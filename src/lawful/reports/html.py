@@ -87,7 +87,7 @@ def _facts(report: Report) -> Iterator[tuple[str, str, str]]:
 
 def _notes(report: Report) -> Iterator[tuple[str, str]]:
     """Errors, warnings and remarks."""
-    for text in report.faults:
+    for text in report.errors:
         yield "error", printable(text)
     if report.dropped:
         yield "warning", f"{count(report.dropped, 'event')} dropped: findings may be wrong or missing without them"

@@ -58,13 +58,13 @@ def render_run(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: s
         report["baseline"] = known_json(baseline, found[shown:])
     if run.learner is not None:
         from lawful.learning.learned_json import anomaly_json
-        from lawful.reports.learned import clean, plain_json
+        from lawful.reports.learned import plain_json
 
         learner = run.learner.learner
         report["learned"] = plain_json(learner)
         for at, finding in enumerate(run.findings):
             if finding.anomaly is not None:
-                report["findings"][at] = clean(
+                report["findings"][at] = all_encodable(
                     report["findings"][at] | {"anomaly": anomaly_json(finding.anomaly, learner.numbering)}
                 )
     return _encoded(report)

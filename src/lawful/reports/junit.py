@@ -52,9 +52,9 @@ def _cases(report: Report) -> Iterator[_Case]:
             yield _Case(name, name, where)  # kept; or broken as a baseline knows
     if report.learner is not None and not any(item.anomaly for item in report.items):
         yield _Case(LEARNED, LEARNED, report.command)
-    for text in report.faults:
+    for text in report.errors:
         yield _Case("lawful", "watching", report.command, "error", text, text)
-    if not (report.laws or report.items or report.faults or report.learner):
+    if not (report.laws or report.items or report.errors or report.learner):
         yield _Case("lawful", "nothing was judged", report.command, "skipped", report.summary)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lawful.diagnostics import printable
+from lawful.diagnostics import all_encodable, printable
 from lawful.learning import strategies
 from lawful.learning.event_numbering import NO_OBJECT
 from lawful.learning.window_protocol import RuleState
@@ -43,7 +43,7 @@ def render_json(
 
     `marks` are those of all anomalies, `hidden` those of them that the file `baseline` knows.
     """
-    report = {**plain_json(learner), "traces": clean(traces), **opening("learn")}
+    report = {**plain_json(learner), "traces": all_encodable(traces), **opening("learn")}
     if marks:
         pairs = zip(report["anomalies"], marks, strict=True)
         report["anomalies"] = [{**data, "mark": mark.to_json()} for data, mark in pairs if mark not in hidden]
@@ -54,24 +54,8 @@ def render_json(
 
 def plain_json(learner: Learner) -> dict[str, Any]:
     """The report in JSON types, and in characters that UTF-8 can say."""
-    plain: dict[str, Any] = clean(learner.to_json())
+    plain: dict[str, Any] = all_encodable(learner.to_json())
     return plain
-
-
-def clean(value: Any) -> Any:
-    """Names as UTF-8 can say them: those of files may hold bytes that are no text."""
-    try:
-        msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        from lawful.diagnostics import encodable
-
-        if isinstance(value, str):
-            return encodable(value)
-        if isinstance(value, dict):
-            return {clean(key): clean(each) for key, each in value.items()}
-        if isinstance(value, list):
-            return [clean(each) for each in value]
-    return value
 
 
 # -- text --------------------------------------------------------------------------------------------------------------

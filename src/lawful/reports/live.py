@@ -128,7 +128,7 @@ def _remarks(run: LawRun) -> Iterator[str]:
     yield from remarks(run)
     if run.dropped:
         yield f"{count(run.dropped, 'event')} dropped: findings may be wrong or missing without them"
-    for text in run.faults:
+    for text in run.errors:
         yield f"watching was cut short: {printable(text)}"
     for text in run.warnings:
         yield f"warning: {printable(text)}"

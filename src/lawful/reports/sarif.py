@@ -51,9 +51,9 @@ def _run(report: Report) -> Json:
 
 
 def _invocation(report: Report) -> Json:
-    notes = [("error", text) for text in report.faults] + [("warning", text) for text in report.warnings]
+    notes = [("error", text) for text in report.errors] + [("warning", text) for text in report.warnings]
     return {
-        "executionSuccessful": not report.faults,
+        "executionSuccessful": not report.errors,
         "toolExecutionNotifications": [
             {"level": level, "message": {"text": printable(text) or "?"}} for level, text in notes
         ],

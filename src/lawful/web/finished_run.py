@@ -61,7 +61,7 @@ def _state(report: dict[str, Any], path: str) -> dict[str, Any]:
         "cost": 0.0,
         "threads": report["threads"],
         "violations": report["violations"],
-        "faults": list(report["faults"]),
+        "errors": list(report["errors"]),
         "warnings": list(report["warnings"]),
         "laws": [
             {

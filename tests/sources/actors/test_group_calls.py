@@ -230,7 +230,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
                 except SystemExit:
                     program.log.append("stopped")
         found.findings = canonical([each.to_json() for each in watch.findings])
-        assert not watch._live.faults
+        assert not watch._live.errors
         found.warnings = watch.warnings
         found.events = watch.events
         found.log = program.log

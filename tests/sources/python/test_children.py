@@ -273,7 +273,7 @@ def test_multiprocessing(way: str, how: str, tmp_path: Path) -> None:
     assert 0 not in found
     assert (sum(found.values()), counted(report)) == (times, times)
     assert report["processes"] >= 2
-    assert report["faults"] == []
+    assert report["errors"] == []
     # The end of `with Pool` kills its workers, perhaps while one is about to hand in what it did after its last answer.
     warnings = [each for each in report["warnings"] if how != "pool" or "was ended by the program" not in each]
     assert warnings == []

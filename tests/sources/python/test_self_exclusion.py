@@ -33,7 +33,7 @@ def test_a_program_that_forks_asks_for_no_files(core: str, tmp_path: Path) -> No
     command += ["--format", "json", "--output", "report.json", "program.py"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
     report = json.loads((tmp_path / "report.json").read_text())
-    assert (report["findings"], report["faults"]) == ([], [])
+    assert (report["findings"], report["errors"]) == ([], [])
 
 
 def test_signals_are_kept_from_a_thread() -> None:

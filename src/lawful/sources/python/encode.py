@@ -73,11 +73,15 @@ def add_arguments(
 
 def _encoded(values: Iterable[object], identify: Identify) -> tuple[list[Any], list[int | None] | None]:
     """The primitive values and the ids of the others; None instead of ids if all are primitive."""
-    values = list(values)
-    plain = [primitive(each) if id(type(each)) in PRIMITIVE else None for each in values]
-    if all(id(type(each)) in PRIMITIVE for each in values):
-        return plain, None
-    return plain, [None if id(type(each)) in PRIMITIVE else identify(each) for each in values]
+    plain: list[Any] = []
+    ids: list[int | None] = []
+    objects = False
+    for value in values:
+        is_object = id(type(value)) not in PRIMITIVE
+        plain.append(None if is_object else primitive(value))
+        ids.append(identify(value) if is_object else None)
+        objects = objects or is_object
+    return plain, ids if objects else None
 
 
 def add_result(event: Event, value: object, identify: Identify) -> None:

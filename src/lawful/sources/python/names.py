@@ -139,7 +139,10 @@ def unbind(method: Any) -> tuple[object, type]:
 
 
 def inherits(kind: type, base: type) -> bool:
-    return any(each is base for each in mro(kind))
+    for each in mro(kind):  # a metaclass may have an `__eq__` of its own
+        if each is base:
+            return True
+    return False
 
 
 def lookup(kind: type, name: str) -> tuple[type, Any] | None:

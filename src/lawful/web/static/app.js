@@ -316,7 +316,7 @@ function show(told) {
   byId("seconds").textContent = `${Math.round(state.seconds).toLocaleString("en")} s`;
   plot(byId("rate-plot"), seen.rates);
   byId("rate-top").textContent = number(Math.round(Math.max(0, ...seen.rates)));
-  byId("notes").replaceChildren(...[...state.faults, ...state.warnings].map((text) => element("li", {}, text)));
+  byId("notes").replaceChildren(...[...state.errors, ...state.warnings].map((text) => element("li", {}, text)));
   showLaws(state.laws);
   showLearning(state.learning);
   showSampling(state.sampling);

@@ -1,4 +1,4 @@
-"""Events that reach laws in brief: what is judged, found and written is what it would be with the events themselves."""
+"""Lazy events: what is judged, found and written is what it would be with the events themselves."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def watched(**options: Any) -> Any:
 
 
 @pytest.fixture
-def briefs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each session that begins has its events in brief."""
+def lazy(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each session that begins has lazy events."""
     found: list[bool] = []
     use_lazy_events = Session._use_lazy_events
 
@@ -108,16 +108,16 @@ def briefs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         use_lazy_events(session)
         found.append(bool(getattr(session.tracer, "lazy_events", False)))
 
-    monkeypatch.setattr(Session, "_be_brief", noting)
+    monkeypatch.setattr(Session, "_use_lazy_events", noting)
     return found
 
 
 @pytest.mark.parametrize("options", [{}, {"confidence": 0.99, "error_rate": 0.01}], ids=["all", "samples"])
-def test_nothing_else_is_found(options: dict[str, Any], briefs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_else_is_found(options: dict[str, Any], lazy: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     short = watched(**options)
-    monkeypatch.setattr(Session, "_be_brief", lambda session: None)
+    monkeypatch.setattr(Session, "_use_lazy_events", lambda session: None)
     long = watched(**options)
-    assert briefs == [tracer_choice.choose().name != "python"]
+    assert lazy == [tracer_choice.choose().name != "python"]
     assert {finding.law for finding in short.findings} >= {
         "state",
         "transition",
@@ -131,15 +131,15 @@ def test_nothing_else_is_found(options: dict[str, Any], briefs: list[bool], monk
     assert [each.laws for each in short.confidence] == [each.laws for each in long.confidence]
 
 
-def test_no_dicts_are_made_of_what_nobody_wants_to_see(briefs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_dicts_are_made_of_what_nobody_wants_to_see(lazy: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     def seen() -> int:
         with lawful.watch(calls=["*"], public=[__name__], project=Path(__file__).parent) as run:
             work()
         return run.events
 
     short = seen()
-    assert briefs == [tracer_choice.choose().name != "python"]
-    monkeypatch.setattr(Session, "_be_brief", lambda session: None)
+    assert lazy == [tracer_choice.choose().name != "python"]
+    monkeypatch.setattr(Session, "_use_lazy_events", lambda session: None)
     assert seen() == short > 20
 
 
@@ -161,15 +161,15 @@ def native_cores() -> list[str]:
 
 @pytest.mark.parametrize("name", native_cores())
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_an_event_in_brief_opens_to_the_event(name: str, asynchronous: bool) -> None:
+def test_a_lazy_event_gives_the_event(name: str, asynchronous: bool) -> None:
     async def main() -> None:
         work()
 
-    def recorded(brief: bool) -> list[Any]:
+    def recorded(lazy: bool) -> list[Any]:
         events: list[Any] = []
         wanted = LawWatchPlanner(LAWS, Scope(project=Path(__file__).parent))
         tracer: Any = tracer_choice.choose(name).make(wanted, events.extend, gone=True)
-        tracer.lazy_events = brief
+        tracer.lazy_events = lazy
         tracer.start()
         try:
             asyncio.run(main()) if asynchronous else work()

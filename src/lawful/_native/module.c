@@ -6,6 +6,7 @@
 
 #include "automata/automata.h"
 #include "engine/dispatch.h"
+#include "events/fields.h"
 #include "events/json_lines.h"
 #include "events/lazy_event.h"
 #include "grammar/grammar.h"
@@ -61,7 +62,7 @@ static int fill(PyObject *module) {
 
 PyMODINIT_FUNC PyInit__core(void) {
     if (PyType_Ready(&DecisionTreesType) < 0 || PyType_Ready(&GrammarGroupType) < 0 || PyType_Ready(&TrackedObjectType) < 0) return NULL;
-    PyObject *module = PyModule_Create(&definition);
+    PyObject *module = fields_setup() < 0 ? NULL : PyModule_Create(&definition);
     if (module != NULL && fill(module) < 0) Py_CLEAR(module);
     return module;
 }

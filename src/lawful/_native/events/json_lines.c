@@ -1,5 +1,7 @@
-/* Events in brief as lines of JSON: what a trace is made of. Where a brief has something unusual in it, its dict is written by
-   Python. */
+/* Lazy events as lines of JSON, for traces: lawful/engine calls `json_lines` where only a trace wants the events. Python
+   writes the dict of an event that has something unusual in it. The lines must be those of `TraceWriter` in
+   lawful/events/writer.py; tests/sources/python/test_fast_paths.py compares both. */
+#include "events/fields.h"
 #include "events/lazy_event.h"
 #include "events/json_lines.h"
 #include "events/record_values.h"

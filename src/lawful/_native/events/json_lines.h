@@ -1,4 +1,4 @@
-/* Events as lines of JSON. See json_lines.c. */
+/* Lazy events as lines of JSON (json_lines.c). */
 #ifndef LAWFUL_JSON_LINES_H
 #define LAWFUL_JSON_LINES_H
 

@@ -1,35 +1,13 @@
-/* Events of a tracer in brief. To make a dict of each event, and to look up in it what was put there a moment before, takes
-   most of the time of judging it, and hardly ever does anybody want to see it: when a law was broken. So laws that can are
-   given what the record has, and the event is made when it is asked for. */
+/* Lazy events: objects with what a record has, which make the dict when it is asked for. To make a dict of each event, and to
+   look up in it what was put there a moment before, takes most of the time of judging it; and only a finding shows it.
+   record.c makes them; engine/dispatch.c, invariants/ and json_lines.c read them. tests/engine/test_lazy_events.py compares
+   them with dicts. */
 #include "events/lazy_event.h"
 
+#include "events/fields.h"
 #include "events/record_values.h"
 
-PyObject *event_kinds[KINDS];
-static PyObject *text_event, *text_name, *text_class, *text_targetId, *text_target, *text_res, *text_file, *text_line,
-    *text_thread, *text_task, *text_time, *text_process;
-
-int lazy_event_setup(void) {
-    static const char *const names[KINDS] = {"func_pre", "func_post", "func_raise", "new", "gone", "field_write",
-                                             "field_read", "iter_next", "yield", "resume", "born", "emit"};
-    if (text_event != NULL) return 0;
-    for (int i = 0; i < KINDS; i++)
-        if ((event_kinds[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(name) TEXT(class) TEXT(targetId) TEXT(target) TEXT(res) TEXT(file) TEXT(line) TEXT(thread) TEXT(task) TEXT(time)
-    TEXT(process) TEXT(event)
-#undef TEXT
-    return 0;
-}
-
 /* ---- the dict ---------------------------------------------------------------------------------------------------------- */
-
-static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
-    if (value == NULL) return -1;
-    int failed = PyDict_SetItem(event, key, value);
-    Py_DECREF(value);
-    return failed;
-}
 
 static int set_payload(PyObject *event, const LazyEvent *lazy) {
     PyObject *payload = lazy->payload;

@@ -1,4 +1,4 @@
-/* Events of a tracer in brief: all that a law may ask of them, without the dict. See lazy_event.c. */
+/* Lazy events: all that a law may ask of an event, without its dict (lazy_event.c). */
 #ifndef LAWFUL_LAZY_EVENT_H
 #define LAWFUL_LAZY_EVENT_H
 
@@ -27,9 +27,8 @@ typedef struct {
 } LazyEvent;
 
 extern PyTypeObject LazyEventType;
-extern PyObject *event_kinds[KINDS];
+extern PyObject *event_kinds[KINDS]; /* their names (fields.c) */
 
-int lazy_event_setup(void);
 PyObject *lazy_event_new(const LazyEvent *given);       /* of what was put together elsewhere, and is borrowed there */
 PyObject *lazy_event_dict(const LazyEvent *lazy);      /* a new dict */
 PyObject *event_to_dict(PyObject *event);        /* a new reference to the event of a brief; any other object itself */

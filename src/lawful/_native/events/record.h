@@ -1,5 +1,6 @@
-/* How records lie in memory until somebody wants the events. A program that is recorded writes many of them, and memory that
-   was never used before is dear: a record takes two words, the plain end of a call one, and what does not fit takes four. */
+/* How records lie in memory until the events are delivered. tracer/record.c and tracer/fast_path.c write them, and record.c
+   reads them. A program that is recorded writes many of them, and memory that was never used before is slow: a record takes
+   two words, the plain end of a call one, and what does not fit takes four. */
 #ifndef LAWFUL_RECORD_H
 #define LAWFUL_RECORD_H
 

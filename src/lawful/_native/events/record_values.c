@@ -1,15 +1,8 @@
-/* Events get the values that their records have: as encode.c puts them there, which is the long way. */
+/* Adds the values of a record to an event. lazy_event.c and tracer/pending.c call it. The fields must be those of
+   tracer/encode.c; tests/sources/python/test_fast_paths.py compares both. */
 #include "events/record_values.h"
 
-static PyObject *text_target, *text_args, *text_argIds, *text_kwargs, *text_kwargIds, *text_res, *text_resultId;
-
-int values_setup(void) {
-    if (text_resultId != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(target) TEXT(args) TEXT(argIds) TEXT(kwargs) TEXT(kwargIds) TEXT(res) TEXT(resultId)
-#undef TEXT
-    return 0;
-}
+#include "events/fields.h"
 
 /* A new reference. */
 static PyObject *object_of(const uint64_t *word) {
@@ -26,12 +19,6 @@ static PyObject *object_of(const uint64_t *word) {
     default:
         return Py_NewRef(value_held(*word));
     }
-}
-
-static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
-    int failed = value == NULL ? -1 : PyDict_SetItem(event, key, value);
-    Py_XDECREF(value);
-    return failed;
 }
 
 /* Of the arguments by position the values, or the ids: None in place of the other. */

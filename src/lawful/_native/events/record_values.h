@@ -1,5 +1,5 @@
 /* Receivers, arguments and results in records, as words (record.h): numbers stand for themselves, objects for their ids, and
-   strings are held. Nothing else is: what the program makes dies when it would die otherwise. */
+   strings are held by a reference. Nothing else is held, so the program's objects die when they would without us. */
 #ifndef LAWFUL_RECORD_VALUES_H
 #define LAWFUL_RECORD_VALUES_H
 
@@ -10,7 +10,6 @@
 
 #include "events/record.h"
 
-int values_setup(void);
 /* What an event has of them is added to it. One of both may be NULL. */
 int values_fill(PyObject *event, const uint64_t *values, const uint64_t *result);
 /* The same as a dict of its own. NULL: there is nothing, or an exception. */

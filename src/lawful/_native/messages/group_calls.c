@@ -13,12 +13,12 @@
 #define DEEPEST_CALL 200 /* frames that are searched for the caller */
 #define KEPT 256         /* a power of two */
 
-static PyObject *text_self, *text_groupId, *text_targetId, *text_callerId;
+static PyObject *text_self, *text_groupId, *text_callerId;
 
 static int setup(void) {
     if (text_callerId != NULL) return 0;
 #define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(self) TEXT(groupId) TEXT(targetId) TEXT(callerId)
+    TEXT(self) TEXT(groupId) TEXT(callerId)
 #undef TEXT
     return 0;
 }

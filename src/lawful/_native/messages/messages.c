@@ -12,14 +12,12 @@
 
 #include <structmember.h>
 
-static PyObject *text_args, *text_kwargs, *text_alias, *text_maxsize, *text_queue, *zero;
+static PyObject *text_alias, *text_maxsize, *text_queue, *zero;
 
 int messages_setup(void) {
     if (text_queue != NULL) return 0;
     if ((zero = PyLong_FromLong(0)) == NULL) return -1; /* a singleton of the interpreter */
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(args) TEXT(kwargs) TEXT(alias)
-#undef TEXT
+    if ((text_alias = PyUnicode_InternFromString("alias")) == NULL) return -1;
     if ((text_maxsize = PyUnicode_InternFromString("_maxsize")) == NULL) return -1;
     return (text_queue = PyUnicode_InternFromString("_queue")) == NULL ? -1 : 0;
 }

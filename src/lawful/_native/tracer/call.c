@@ -1,12 +1,7 @@
-/* What happens before a probed call: who is called, on whom, with what. */
+/* The general path before a probed call: finds out what is called, on what and with what, and begins its events. probe.c
+   calls `before_call`. It must match `CallerEvents` in lawful/sources/python/caller_events.py;
+   tests/sources/python/test_tracer.py runs on both, and test_fast_paths.py compares it with fast_path.c. */
 #include "tracer/probe.h"
-
-static PyObject *text_call;
-
-int call_setup(void) {
-    if (text_call == NULL && (text_call = PyUnicode_InternFromString("__call__")) == NULL) return -1;
-    return 0;
-}
 
 static inline Py_ssize_t positional(const Call *call) {
     return call->count - (call->keywords ? PyTuple_GET_SIZE(call->keywords) : 0);

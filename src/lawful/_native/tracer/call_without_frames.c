@@ -1,5 +1,6 @@
-/* Calls a function as if nothing had been called before: the frames below are out of sight, and the whole depth of recursion
-   is free. A program that Lawful runs looks at its stack, counts frames for warnings, and recurses as far as it can. */
+/* Calls a function as if nothing had been called before: frames below are hidden, and the whole recursion depth is free. A
+   program that Lawful runs looks at its stack, counts frames for warnings, and recurses as far as it can. cli/run_host.py
+   calls it where it is built. tests/sources/python/test_tracer_unseen.py tests it. */
 #include "tracer/tracer.h"
 
 PyObject *call_without_frames(PyObject *module, PyObject *callable) {

@@ -1,8 +1,8 @@
-/* What is known about callees: of functions, classes, operations and fields, each with a type of receiver. Python is asked
-   once, and the answer is kept as long as the function and the type live. */
-#include "tracer/plan.h"
+/* What is known about callees: functions, classes, operations and fields, each with a type of receiver. Python is asked once
+   (`WatchPlanner` in tracer_protocol.py), and the answer is kept as long as the function and the type live. Both paths call
+   it. tests/sources/python/test_planned_once.py tests that nothing is asked twice. */
+#include "tracer/tracer.h"
 
-static PyObject *text_callee, *text_receiver_callee, *text_operation, *text_field, *text_class_name;
 static char class_names; /* its address is a key */
 
 /* What the fast path must know of it. */
@@ -322,8 +322,5 @@ void callee_forget(Tracer *tracer) {
 
 int callee_setup(void) {
     if (note_death != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(callee) TEXT(receiver_callee) TEXT(operation) TEXT(field) TEXT(class_name)
-#undef TEXT
     return (note_death = PyCFunction_New(&noted_death_method, NULL)) == NULL ? -1 : 0;
 }

@@ -1,4 +1,5 @@
-/* What is known about callees and code (plan.c, callee.c, place.c). A part of tracer.h. */
+/* What is known about code objects, callees and places (plan.c, callee.c, place.c). A part of tracer.h. The fields of `Probe`
+   are those of `Probe` in lawful/sources/python/tracer_protocol.py. */
 #ifndef LAWFUL_CODE_H
 #define LAWFUL_CODE_H
 
@@ -108,8 +109,6 @@ struct CodeInfo {
     bool bears;                     /* lives of objects of its groups may begin where it starts */
     bool shares_second_tool;                    /* 3.12: a tool of their own is told of its starts, too, which tell but that it runs */
     bool slept;                     /* something in it is switched off until one of its groups wakes */
-    uint64_t probe_groups;          /* that all its probes belong to; 0: there are others */
-    bool probes_bear;               /* one of them does */
     struct CodeInfo *sleeper_before, *sleeper_after;
 };
 
@@ -145,5 +144,26 @@ uint32_t plan_place(Tracer *tracer, PlaceNumbers *spot, PyCodeObject *code, int 
 PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second);
 /* Something is wanted that is called by this name: places where it is, and that were left alone, are looked at again. */
 int plan_wanted_name(Tracer *tracer, PyObject *name);
+
+/* Asks `WatchPlanner`. The further argument may be NULL. */
+PyObject *plan_ask_wanted(Tracer *tracer, PyObject *method, PyObject *subject, PyObject *further);
+
+int callee_setup(void);
+/* From a model.Callee or None. The receiver is the type of one, or NULL. */
+Callee *callee_read(Tracer *tracer, PyObject *answer, PyTypeObject *receiver);
+void callee_forget(Tracer *tracer);   /* all of them */
+
+void place_forget(Tracer *tracer);    /* all of them */
+
+/* For one more. -1: there is none. */
+static inline int make_room(void **items, uint32_t *room, uint32_t count, size_t size) {
+    if (count < *room) return 0;
+    uint32_t more = *room ? 2 * *room : 64;
+    void *grown = PyMem_RawRealloc(*items, more * size);
+    if (grown == NULL) return -1;
+    *items = grown;
+    *room = more;
+    return 0;
+}
 
 #endif

@@ -1,20 +1,9 @@
-/* Values of the program as parts of events: primitive values stand for themselves, all others for their ids.
-
-   The specification is lawful/sources/python/encode.py. */
+/* Values of the program as parts of events: primitive values stand for themselves, all others for their ids. The general path
+   calls it. It must match lawful/sources/python/encode.py and fast_path.c; tests/sources/python/test_tracer_encode.py runs on
+   both cores, and test_fast_paths.py compares both paths. */
 #include "tracer/tracer.h"
 
 #include <math.h>
-
-static PyObject *text_args, *text_argIds, *text_kwargs, *text_kwargIds;
-PyObject *text_res, *text_resultId, *text_target;
-
-int encode_setup(void) {
-    if (text_args != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(args) TEXT(argIds) TEXT(kwargs) TEXT(kwargIds) TEXT(res) TEXT(resultId) TEXT(target)
-#undef TEXT
-    return 0;
-}
 
 /* A primitive value as JSON can say it; a new reference. */
 PyObject *encode_primitive(PyObject *value) {

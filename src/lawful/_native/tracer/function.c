@@ -1,4 +1,5 @@
-/* What happens at the start and the end of functions that report themselves. */
+/* The general path at the start and the end of functions that report themselves. monitoring.c calls it where the fast path
+   refuses. It must match lawful/sources/python/callee_events.py; tests/sources/python/test_tracer.py runs on both. */
 #include "messages/messages.h"
 #include "tracer/probe.h"
 

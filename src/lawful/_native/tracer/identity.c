@@ -1,4 +1,5 @@
-/* Ids that are never used twice in a process, for objects of every type.
+/* Ids that are never used twice in a process, for objects of every type. All that writes events asks for them. Its twin is
+   lawful/sources/python/identity.py; tests/sources/python/test_tracer_identity.py runs on both.
 
    An address says nothing once its object has died, so every death must be noticed, and the program must see nothing of it.
    Classes made in Python get a finaliser (the slot, not `__del__`; a weak reference would show in `__weakref__`). Types made
@@ -103,10 +104,9 @@ static void table_remove(Table *table, size_t gap) {
     size_t size = table->mask + 1;
     if (size > 1024 && table->used < size / 8) {
         /* Memory is bounded by what is alive. Failing to shrink is no failure, and this may run inside a deallocator. */
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
+        PyObject *raised = PyErr_GetRaisedException();
         if (table_resize(table, size / 4) < 0) PyErr_Clear();
-        PyErr_Restore(type, value, trace);
+        PyErr_SetRaisedException(raised);
     }
 }
 
@@ -119,7 +119,6 @@ static destructor class_dealloc;      /* of classes made in Python */
 static destructor class_finaliser;    /* of those with a `__del__` */
 static destructor exception_dealloc;  /* of most exceptions */
 static PyTypeObject *wrapper_type;    /* of `object().__str__` */
-static PyObject *text_del;
 
 /* ---- death ------------------------------------------------------------------------------------------------------------ */
 
@@ -452,7 +451,6 @@ void identity_unwatch(Tracer *tracer) {
 
 int identity_setup(void) {
     if (on_death != NULL) return 0;
-    if (text_del == NULL && (text_del = PyUnicode_InternFromString("__del__")) == NULL) return -1;
     PyObject *type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(){Os}", "probe", text_del, "");
     if (type == NULL) return -1;
     class_dealloc = ((PyTypeObject *)type)->tp_dealloc;

@@ -1,4 +1,4 @@
-/* Ids of objects (identity.c). A part of tracer.h. */
+/* Ids of objects (identity.c). A part of tracer.h; all that writes events uses it. */
 #ifndef LAWFUL_IDENTITY_H
 #define LAWFUL_IDENTITY_H
 

@@ -1,17 +1,11 @@
-/* What the learner is told while the program runs: numbers for the event, the place and the object, and nothing else.
-   It gives the numbers itself, and is asked for each once. */
+/* Gives events to the learner as numbers: of the event, the place and the object. The learner gives out the numbers, and is
+   asked for each once. Both paths call it. Elsewhere the learner gets events (lawful/learning/event_numbering.py);
+   tests/sources/python/test_learner_feed.py compares both. */
 #include "tracer/learner_feed.h"
 
-static PyObject *text_word, *text_site, *events[4];
+#include "events/lazy_event.h"
 
-int learner_feed_setup(void) {
-    static const char *const names[] = {"func_pre", "new", "field_write", "field_read"};
-    if (text_word != NULL) return 0;
-    for (int i = 0; i < 4; i++)
-        if ((events[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
-    if ((text_site = PyUnicode_InternFromString("site")) == NULL) return -1;
-    return (text_word = PyUnicode_InternFromString("word")) == NULL ? -1 : 0;
-}
+static const int word_kinds[] = {KIND_PRE, KIND_NEW, KIND_WRITE, KIND_READ}; /* by WORD_PRE and so on */
 
 /* Numbers are kept from 1: 0 is none. */
 static int ask_number(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, uint32_t *number) {
@@ -41,7 +35,7 @@ static int ask_site(Tracer *tracer, uint32_t place, uint32_t *site) {
 }
 
 int learner_feed_numbers(Tracer *tracer, int word, Callee *callee, PlaceNumbers *spot, PyCodeObject *code, int offset) {
-    if (!callee->words[word] && ask_number(tracer, text_word, events[word], callee->name, &callee->words[word]) < 0) return -1;
+    if (!callee->words[word] && ask_number(tracer, text_word, event_kinds[word_kinds[word]], callee->name, &callee->words[word]) < 0) return -1;
     return spot->site ? 0 : ask_site(tracer, plan_place(tracer, spot, code, offset), &spot->site);
 }
 

@@ -1,4 +1,4 @@
-/* Events as numbers: what the learner is told. See learner_feed.c. */
+/* Events as numbers for the learner (learner_feed.c). */
 #ifndef LAWFUL_LEARNER_FEED_H
 #define LAWFUL_LEARNER_FEED_H
 
@@ -7,7 +7,6 @@
 
 enum { WORD_PRE, WORD_NEW, WORD_WRITE, WORD_READ }; /* of a callee */
 
-int learner_feed_setup(void);
 /* Numbers that are not known yet. -1: a fault. */
 int learner_feed_numbers(Tracer *tracer, int word, Callee *callee, PlaceNumbers *spot, PyCodeObject *code, int offset);
 

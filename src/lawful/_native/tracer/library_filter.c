@@ -1,5 +1,7 @@
-/* Code of libraries in which nothing can be seen. Most of what starts for the first time is such code, in a program that imports
-   more than it runs: it is told by its file and a few names. `LawWatchPlanner` of watch_planner.py says which, and is asked about all else. */
+/* Dismisses code of libraries in which nothing can be seen, without asking Python. Most code that starts for the first time
+   is such code, in a program that imports more than it runs: its file and a few names are enough to tell. watch_planner.py
+   makes the filter and decides about all other code; plan.c uses it. tests/sources/python/test_library_filter.py compares it
+   with `plan`. */
 #include "tracer/library_filter.h"
 
 #include "tracer/name_resolution.h"

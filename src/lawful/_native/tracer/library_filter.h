@@ -1,4 +1,4 @@
-/* Code of libraries in which nothing can be seen (library_filter.c). */
+/* The filter of library code (library_filter.c). */
 #ifndef LAWFUL_LIBRARY_FILTER_H
 #define LAWFUL_LIBRARY_FILTER_H
 

@@ -1,5 +1,6 @@
-/* Delivery by sys.monitoring. Every code object is looked at once, when it first starts; only those that matter get events
-   of their own, and only instructions that matter keep them.
+/* What sys.monitoring calls, and what the tracer asks of it. Every code object is looked at once, when it first starts; only those
+   that matter get events of their own, and only instructions that matter keep them. It must match monitoring_hooks.py in
+   lawful/sources/python; tests/sources/python/test_tracer_behaviour.py and test_tracer_traced.py run on both.
 
    What was disabled at a place comes back if the tool's event is switched off and on for this code object alone. That does
    not help with starts, which are asked for everywhere. So functions whose starts sleep now and then tell them to a

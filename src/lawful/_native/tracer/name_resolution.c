@@ -1,6 +1,7 @@
-/* Whether names still stand for what they stood for: asked before all that is decided about code, callees and objects, and
-   nearly always nothing has changed. So what tells that is asked first: the version of each class, and of each dictionary;
-   from 3.13 on these have none, and the interpreter is asked to tell when one of them changes. */
+/* `ChangeWatch`: whether names still stand for what they stood for. It is asked before each decision about code, callees and
+   objects, and nearly always nothing has changed. So versions are compared first: each class has one, and each dictionary up
+   to 3.12. From 3.13 on the interpreter reports changes of dictionaries. lawful/sources/python/name_resolution.py uses it and
+   has its twin `_ChangeWatch`; tests/sources/python/test_name_resolution.py runs on both. */
 #include "rml/rml.h"
 
 #include "tracer/name_resolution.h"

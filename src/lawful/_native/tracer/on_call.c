@@ -1,38 +1,21 @@
-/* Objects of a call that are handed over themselves, to `WatchPlanner.on_call`, and the events that come back. */
+/* Passes the objects of a call to `WatchPlanner.on_call`, and its end to `on_return`, and records the events that they
+   return. The general path calls it. It must match lawful/sources/python/call_events.py;
+   tests/sources/python/test_tracer_on_call.py runs on both. */
 #include "tracer/probe.h"
-
-static PyObject *text_on_call, *text_on_return;
-
-int on_call_setup(void) {
-    if (text_on_call == NULL && (text_on_call = PyUnicode_InternFromString("on_call")) == NULL) return -1;
-    if (text_on_return == NULL && (text_on_return = PyUnicode_InternFromString("on_return")) == NULL) return -1;
-    return 0;
-}
 
 /* Calls a method of `WatchPlanner` as records are delivered: nothing of the program runs in between. */
 static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, PyObject *third) {
-    int collecting = PyGC_Disable();
-    PyThreadState *thread = PyThreadState_Get();
-    Depth depth = frame_depth(thread, NO_DEPTH);
-    HeldSignals held = hold_signals();
+    OwnWork work = own_work_begin();
     int64_t began = ticks();
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
+    PyObject *raised = PyErr_GetRaisedException();
     PyObject *args[] = {tracer->wanted, first, second, third};
     PyObject *answer = PyObject_VectorcallMethod(method, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-    if (answer != NULL) {
-        PyErr_Restore(type, value, trace);
-    } else {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(trace);
-    }
+    if (answer == NULL) Py_XDECREF(raised);
+    else PyErr_SetRaisedException(raised);
     int64_t passed = ticks() - began; /* the thread's own time would be dearer than most of what is measured */
     if (passed < LONGEST_CALLBACK) tracer->measured += (int64_t)((double)passed * tracer->tick);
     tracer->measurements++;
-    release_signals(held);
-    frame_depth(thread, depth);
-    if (collecting) PyGC_Enable();
+    own_work_end(&work);
     return answer;
 }
 

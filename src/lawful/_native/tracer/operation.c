@@ -1,4 +1,5 @@
-/* What happens before other probed instructions: `with`, `for`, `in`, `[]`, operators, and fields. */
+/* The general path before other probed instructions: `with`, `for`, `in`, `[]`, operators, and fields. probe.c calls it. The
+   table of operands must match `Operation` in tracer_protocol.py; tests/sources/python/test_tracer.py runs on both cores. */
 #include "tracer/probe.h"
 
 const OperationShape operation_shapes[OPERATIONS] = {

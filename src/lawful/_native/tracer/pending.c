@@ -1,4 +1,5 @@
-/* Calls that have begun and not ended, in each thread: what their ends must know of their beginnings. */
+/* Calls that have begun and not ended, one stack for each thread: what their ends must know of their beginnings. Both paths
+   use it. Its twin is in lawful/sources/python/call_events.py; tests/sources/python/test_tracer_behaviour.py runs on both. */
 #include "tracer/probe.h"
 #include "events/record_values.h"
 
@@ -15,9 +16,8 @@ static void thread_ends(void *data) {
     }
 }
 
-int pending_setup(void) {
+void pending_setup(void) {
     if (!has_thread_key && pthread_key_create(&thread_key, thread_ends) == 0) has_thread_key = true;
-    return 0;
 }
 
 ThreadData *thread_data_reset(Tracer *tracer) {
@@ -61,13 +61,12 @@ void pending_release(Tracer *tracer, Pending *pending) {
 /* What is to end in the long way has its values as that wants them. */
 static void expand_values(Tracer *tracer, Pending *pending) {
     if (pending->values[0] == 0) return;
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace); /* it may end by an exception */
+    PyObject *raised = PyErr_GetRaisedException(); /* it may end by an exception */
     pending->payload = values_payload(pending->values, NULL);
     if (pending->payload == NULL && PyErr_Occurred()) tracer_fault(tracer);
     values_release(pending->values);
     pending->values[0] = 0;
-    PyErr_Restore(type, value, trace);
+    PyErr_SetRaisedException(raised);
 }
 
 /* Greenlets leave the thread's stack in the middle of a call, and others go on there: then calls do not end in the order in

@@ -1,5 +1,6 @@
-/* Places in the source, as numbers: of the code that is known, and of some that is not. */
-#include "tracer/plan.h"
+/* Numbers for places in the source, of code that has a plan and of some that has none. Both paths and sampling use them;
+   record.c turns them into `file` and `line`. */
+#include "tracer/tracer.h"
 
 PlaceNumbers *plan_place_numbers(Tracer *tracer, PyCodeObject *code, int offset) {
     CodeInfo *info = plan_find(tracer, code);
@@ -47,11 +48,10 @@ done:
 uint32_t plan_place(Tracer *tracer, PlaceNumbers *spot, PyCodeObject *code, int offset) {
     if (spot->place) return spot->place;
     CodeInfo *info = plan_find(tracer, code);
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace); /* some callbacks run while an exception is on its way */
+    PyObject *raised = PyErr_GetRaisedException(); /* some callbacks run while an exception is on its way */
     if (number_place(tracer, info && info->file ? info->file : code->co_filename, PyCode_Addr2Line(code, offset), &spot->place) < 0)
         PyErr_Clear();
-    PyErr_Restore(type, value, trace);
+    PyErr_SetRaisedException(raised);
     return spot->place;
 }
 

@@ -1,11 +1,11 @@
-/* What is known about code objects. Python is asked once (the protocol `WatchPlanner` of tracer_protocol.py), and the answer is kept as long
-   as the code lives. */
-#include "tracer/plan.h"
+/* What is known about code objects. Python is asked once (`WatchPlanner.plan` in tracer_protocol.py), and the answer is kept
+   as long as the code lives. monitoring.c calls it when code starts for the first time.
+   tests/sources/python/test_planned_once.py tests it. */
+#include "tracer/tracer.h"
 
 #include "tracer/library_filter.h"
 
 Py_ssize_t plan_index = PY_SSIZE_T_MAX;
-static PyObject *text_plan, *text_dunder_name, *text_on_seen;
 
 /* ---- code objects ---------------------------------------------------------------------------------------------------- */
 
@@ -124,7 +124,6 @@ static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t u
 
 static int read_probes(CodeInfo *info, PyObject *probes) {
     Py_ssize_t count = PyTuple_GET_SIZE(probes);
-    bool others = false;
     info->units = (int)Py_SIZE(info->code);
     if (count == 0) return 0;
     if (count > INT16_MAX) count = INT16_MAX; /* code of a size that no person wrote */
@@ -147,14 +146,10 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
             PyErr_SetString(PyExc_ValueError, "a probe outside the frame");
             return -1;
         }
-        info->probes_bear |= probe->bears;
-        info->probe_groups |= probe->groups;
-        others |= probe->groups == 0;
         info->at[probe->offset / 2].probe = (int16_t)(i + 1);
         if (probe->result >= 0) info->at[probe->result / 2].result = (int16_t)(i + 1);
         if (probe->steps) info->at[probe->origin / 2].step = (int16_t)(i + 1);
     }
-    if (others) info->probe_groups = 0;
     for (int i = 0; i < info->units; i++) {
         const Probe *probe = info->at[i].probe ? &info->probes[info->at[i].probe - 1] : NULL;
         bool sampled = probe != NULL && probe->early && probe->groups && !info->at[i].result && probe->owner <= INT16_MAX;
@@ -166,23 +161,12 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
 /* Asks Python. The program may be at the end of its recursion limit, which is its own affair. Signals wait: what their
    handlers do or raise is not ours. */
 PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second) {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyThreadState *thread = PyThreadState_Get();
-    Depth depth = frame_depth(thread, NO_DEPTH);
-    int collecting = PyGC_Disable();
-    HeldSignals held = hold_signals();
+    OwnWork work = own_work_begin();
+    PyObject *raised = PyErr_GetRaisedException();
     PyObject *answer = PyObject_CallMethodObjArgs(whom, method, first, second, NULL);
-    release_signals(held);
-    if (collecting) PyGC_Enable();
-    frame_depth(thread, depth);
-    if (answer == NULL) {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(trace);
-    } else {
-        PyErr_Restore(type, value, trace);
-    }
+    if (answer == NULL) Py_XDECREF(raised);
+    else PyErr_SetRaisedException(raised);
+    own_work_end(&work);
     return answer;
 }
 
@@ -313,11 +297,7 @@ void plan_forget_numbers(Tracer *tracer) {
 
 int plan_setup(void) {
     if (plan_index != PY_SSIZE_T_MAX) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(plan) TEXT(on_seen)
-#undef TEXT
     if (callee_setup() < 0) return -1;
-    if ((text_dunder_name = PyUnicode_InternFromString("__name__")) == NULL) return -1;
     Py_ssize_t index = PyUnstable_Eval_RequestCodeExtraIndex(free_infos);
     if (index < 0) {
         PyErr_SetString(PyExc_RuntimeError, "no room for notes on code objects");

@@ -1,10 +1,7 @@
-/* What happens before, after and instead of the end of a probed instruction: operands are taken from the frame, callees looked
-   up, and records made. */
+/* The general path before and after a probed instruction, and where it raises: takes operands from the frame, looks callees
+   up and makes records. monitoring.c calls it where the fast path refuses. It must match
+   lawful/sources/python/caller_events.py; tests/sources/python/test_tracer.py runs on both. */
 #include "tracer/probe.h"
-
-int probe_setup(void) {
-    return pending_setup() < 0 || payload_setup() < 0 || on_call_setup() < 0 || call_setup() < 0 ? -1 : 0;
-}
 
 int probe_fault(Tracer *tracer) {
     tracer_fault(tracer);
@@ -31,6 +28,38 @@ int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame) 
     default:
         return before_operation(tracer, info, probe, frame, operands);
     }
+}
+
+/* ---- payloads: what events have beside their numbers -------------------------------------------------------------------------- */
+
+/* What the end of a call has in common with its beginning: the receiver, if that is a value, and the arguments. */
+static PyObject *end_payload(const Pending *pending) {
+    return pending && pending->payload ? PyDict_Copy(pending->payload) : PyDict_New();
+}
+
+PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *pending, PyObject *result) {
+    if (!(callee->wants & WANT_RESULT)) return pending ? Py_XNewRef(pending->payload) : NULL;
+    /* Of most there is nothing else to tell. */
+    if (!identity_needed(result) && (pending == NULL || (pending->payload == NULL && pending->target)))
+        return encode_primitive(result);
+    PyObject *payload = end_payload(pending);
+    if (payload != NULL && encode_value(tracer, payload, result, text_res, text_resultId) < 0) Py_CLEAR(payload);
+    return payload;
+}
+
+PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *exception) {
+    PyObject *payload = end_payload(pending), *name = NULL, *id = NULL;
+    if (payload == NULL) return NULL;
+    if (exception != NULL) {
+        Id number = identity_of(tracer, exception);
+        name = number ? plan_class_name(tracer, Py_TYPE(exception)) : NULL;
+        id = name ? PyLong_FromUnsignedLongLong(number) : NULL;
+        if (id == NULL || PyDict_SetItem(payload, text_exception, name) < 0 || PyDict_SetItem(payload, text_excId, id) < 0)
+            Py_CLEAR(payload);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(id);
+    return payload;
 }
 
 /* ---- results -------------------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* What the files have in common that say what happens at probed instructions and in functions that report themselves.
 
    pending.c    calls that have begun and not ended
-   payload.c    what the events of an end have
    on_call.c       what is handed over itself
    call.c       before a call
    operation.c  before `with`, `for`, `in`, `[]`, operators, and fields
@@ -12,10 +11,6 @@
 
 #include "tracer/learner_feed.h"
 
-int pending_setup(void);
-int payload_setup(void);
-int on_call_setup(void);
-int call_setup(void);
 
 #define MOST_UNMATCHED 32 /* calls of nothing that is wanted, after which a place is left alone */
 
@@ -36,9 +31,8 @@ int pending_offset(Tracer *tracer, RunFrame *frame);
 /* Is the object what the call of a class, or of a function that stands for one, was to make? */
 bool pending_made(const Pending *pending, PyObject *object);
 
-/* ---- parts of records (payload.c) ------------------------------------------------------------------------------------ */
+/* ---- parts of records (probe.c) -------------------------------------------------------------------------------------- */
 
-extern PyObject *text_exception;
 /* NULL: none is needed, or there is an exception. */
 /* Without a pending call: of an object that has an id. */
 PyObject *result_payload(Tracer *tracer, Callee *callee, const Pending *pending, PyObject *result);

@@ -1,4 +1,6 @@
-/* The buffer of compact records, and the events that are made from them when somebody wants them. */
+/* The buffer of compact records (events/record.h), their delivery, and the events that are made from them then. Both paths
+   write records; flusher.py and full buffers deliver them. tests/sources/python/test_tracer_behaviour.py and
+   tests/engine/test_lazy_events.py test it; the events must be those of lawful/sources/python/pytracer.py. */
 #include "events/lazy_event.h"
 #include "tracer/tasks.h"
 #include "events/record_values.h"
@@ -6,19 +8,6 @@
 #include <math.h>
 #include <sys/mman.h>
 #include <time.h>
-
-static PyObject *text_file, *text_line, *text_thread, *text_task, *text_time, *text_process;
-
-static bool constant_rate(void);
-
-int record_setup(void) {
-    if (text_process != NULL) return 0;
-    ticks_counted = constant_rate();
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(file) TEXT(line) TEXT(thread) TEXT(task) TEXT(time) TEXT(process)
-#undef TEXT
-    return lazy_event_setup() < 0 ? -1 : values_setup();
-}
 
 /* ---- time ---------------------------------------------------------------------------------------------------------- */
 
@@ -42,6 +31,8 @@ static bool constant_rate(void) {
 #else
 static bool constant_rate(void) { return false; }
 #endif
+
+void record_setup(void) { ticks_counted = constant_rate(); }
 
 void measure_ticks(Tracer *tracer) {
     int64_t passed = ticks() - tracer->first_tick;
@@ -294,13 +285,6 @@ void record_discard(Tracer *tracer) {
 
 /* ---- out ------------------------------------------------------------------------------------------------------------- */
 
-static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
-    if (value == NULL) return -1;
-    int failed = PyDict_SetItem(event, key, value);
-    Py_DECREF(value);
-    return failed;
-}
-
 static int set_place(Tracer *tracer, PyObject *event, uint32_t place) {
     if (PyDict_SetItem(event, text_file, tracer->place_list[place - 1].file) < 0) return -1;
     int line = tracer->place_list[place - 1].line;
@@ -402,28 +386,19 @@ static PyObject *some_events(Tracer *tracer, const RecordChunk *chunk, Progress 
 }
 
 static int deliver(Tracer *tracer, const RecordChunk *chunk, Progress *at) {
-    /* A collection would run finalisers of the program inside Lawful, where they are not watched. */
-    int collecting = PyGC_Disable();
-    PyThreadState *thread = PyThreadState_Get();
-    Depth depth = frame_depth(thread, NO_DEPTH); /* the program may be at the end of its recursion limit */
-    HeldSignals held = hold_signals();
+    OwnWork work = own_work_begin();
     measure_ticks(tracer);
     PyObject *events = some_events(tracer, chunk, at);
     PyObject *result = events == NULL ? NULL : PyObject_CallOneArg(tracer->deliver, events);
     Py_XDECREF(events);
     Py_XDECREF(result);
-    release_signals(held);
-    frame_depth(thread, depth);
-    if (collecting) PyGC_Enable();
+    own_work_end(&work);
     if (result != NULL) return 0;
     if (tracer->synchronous || !PyErr_ExceptionMatches(PyExc_Exception)) {
         /* It goes on into the program, whose traceback begins there. */
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        PyErr_NormalizeException(&type, &value, &trace);
-        if (value != NULL) PyException_SetTraceback(value, Py_None);
-        Py_XDECREF(trace);
-        PyErr_Restore(type, value, NULL);
+        PyObject *raised = PyErr_GetRaisedException();
+        PyException_SetTraceback(raised, Py_None);
+        PyErr_SetRaisedException(raised);
         return -1;
     }
     tracer_fault(tracer);
@@ -460,8 +435,7 @@ int record_flush(Tracer *tracer, bool wait) {
 
 static int deliver_all(Tracer *tracer) {
     int64_t began = cpu_time();
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace); /* some callbacks run while an exception is on its way */
+    PyObject *raised = PyErr_GetRaisedException(); /* some callbacks run while an exception is on its way */
     int failed = 0;
     /* A thread may be in the middle of a call while another stops the tracer: nobody hears what it has to say after that. */
     if (tracer->count && tracer->running && !tracer->broken) {
@@ -473,13 +447,8 @@ static int deliver_all(Tracer *tracer) {
             give_back(tracer, chunk);
         }
     }
-    if (failed) {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(trace);
-    } else {
-        PyErr_Restore(type, value, trace);
-    }
+    if (failed) Py_XDECREF(raised);
+    else PyErr_SetRaisedException(raised);
     tracer->measured += cpu_time() - began;
     tracer->measurements++;
     tracer->deliverer = 0;

@@ -1,6 +1,7 @@
-/* The walk over a code object's instructions that finds where on the stack their operands lie, and the probes there: the twin
-   of `StackWalk` in lawful/sources/python/stack_walk.py and `_probes` in sites.py, which say what they do. What instructions do comes from there in
-   tables. */
+/* The walk over the instructions of a code object that finds where on the stack their operands lie, and makes the probes
+   there. lawful/sources/python/sites.py calls `walk_code`. It must match `StackWalk` in stack_walk.py and `_probes` in
+   sites.py, which say what they do; what instructions do comes from there in tables.
+   tests/sources/python/test_sites_native.py compares both. */
 #include "rml/rml.h"
 
 #include "tracer/sites.h"

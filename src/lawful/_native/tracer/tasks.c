@@ -1,14 +1,7 @@
-/* asyncio's tasks: which one runs, its name and its coroutine. Asked for each message, so no way round by Python is taken
-   where there is a shorter one. */
+/* asyncio's tasks: which one runs in this thread, its id, its name and its coroutine, with as little Python code as possible.
+   record.c asks for each event in an asyncio program, and messages/ for each message.
+   tests/sources/python/test_tracer_tasks.py runs on both cores. */
 #include "tracer/tasks.h"
-
-static PyObject *text_get_coro, *text_get_name;
-
-static int setup(void) {
-    if (text_get_name != NULL) return 0;
-    if ((text_get_coro = PyUnicode_InternFromString("get_coro")) == NULL) return -1;
-    return (text_get_name = PyUnicode_InternFromString("get_name")) == NULL ? -1 : 0;
-}
 
 /* ---- which one runs --------------------------------------------------------------------------------------------------- */
 
@@ -137,13 +130,11 @@ static PyObject *ask(Field *field, PyObject *task, PyObject *method) {
 }
 
 PyObject *tasks_coroutine(PyObject *task) {
-    if (setup() < 0) return NULL;
     PyObject *found = look(&coroutines, task);
     return found != NULL ? Py_NewRef(found) : ask(&coroutines, task, text_get_coro);
 }
 
 PyObject *tasks_name(PyObject *task) {
-    if (setup() < 0) return NULL;
     PyObject *found = look(&names, task);
     if (found != NULL && PyUnicode_CheckExact(found)) return Py_NewRef(found);
     if (found != NULL && PyLong_CheckExact(found)) return Py_NewRef(Py_None);

@@ -1,4 +1,4 @@
-/* asyncio's tasks, without asking more of it than need be (tasks.c). */
+/* asyncio's tasks (tasks.c). */
 #ifndef LAWFUL_TASKS_H
 #define LAWFUL_TASKS_H
 

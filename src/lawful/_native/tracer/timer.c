@@ -1,9 +1,9 @@
-/* The clock of a thread of ours: it sleeps until its time has come, or until it is told to end.
+/* `Timer`: a thread of ours sleeps until a time has come, or until it is told to stop. lawful/sources/python/flusher.py uses
+   it and has its twin `_Timer`; tests/sources/python/test_flusher.py runs on both.
 
-   Then it needs the interpreter's lock. A program that gives the lock away again and again for a moment, as an event loop does
-   that looks whether something has come, takes it back before another thread has woken up: that one would sleep and wake for
-   nothing, for long, and the program would pay for waking it each time. So the main thread is asked to wait, for a moment, until
-   the lock was taken. */
+   After the sleep the thread needs the interpreter's lock. A program that releases the lock again and again for a moment, as
+   an event loop does, takes it back before another thread has woken up: that thread would wake and sleep for nothing, and the
+   program would pay for it each time. So the main thread is asked to wait, for a moment, until the lock was taken. */
 #include "tracer/timer.h"
 
 #include <pthread.h>

@@ -1,4 +1,6 @@
-/* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/tracer_protocol.py. */
+/* The Python type `Tracer`: the protocol of the same name in lawful/sources/python/tracer_protocol.py. tracer_choice.py makes
+   it, and engine/session.py uses it. Its twin is `PythonTracer` in pytracer.py; tests/sources/python/test_tracer_*.py run on
+   both. */
 #include "messages/messages.h"
 #include "tracer/library_filter.h"
 #include "tracer/learner_feed.h"
@@ -8,15 +10,10 @@ static unsigned long serials;
 bool signals_waited = false;
 
 void tracer_fault(Tracer *tracer) {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (value != NULL && trace != NULL) PyException_SetTraceback(value, trace);
-    if (tracer->fault == NULL && value != NULL) tracer->fault = Py_NewRef(value);
+    PyObject *raised = PyErr_GetRaisedException();
+    if (tracer->fault == NULL) tracer->fault = raised;
+    else Py_XDECREF(raised);
     tracer->broken = true;
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
 }
 
 /* ---- methods --------------------------------------------------------------------------------------------------------------- */
@@ -75,10 +72,9 @@ static PyObject *tracer_start(Tracer *self, PyObject *unused) {
     Py_XDECREF(library_filter);
     sample_clear(self);
     if (delivery_begin(self) < 0 || tracer_plan_frames(self) < 0 || delivery_start(self) < 0) {
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
+        PyObject *raised = PyErr_GetRaisedException();
         Py_XDECREF(tracer_stop(self, NULL));
-        PyErr_Restore(type, value, trace);
+        PyErr_SetRaisedException(raised);
         return NULL;
     }
     Py_RETURN_NONE;
@@ -271,9 +267,9 @@ static PyObject *tracer_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$nppndO:Tracer", names, &wanted, &deliver, &flush_at, &synchronous,
                                      &gone, &limit, &began, &learner))
         return NULL;
-    if (identity_setup() < 0 || encode_setup() < 0 || record_setup() < 0 || plan_setup() < 0 || probe_setup() < 0 ||
-        delivery_setup() < 0 || learner_feed_setup() < 0)
-        return NULL;
+    if (identity_setup() < 0 || plan_setup() < 0 || delivery_setup() < 0) return NULL;
+    pending_setup();
+    record_setup();
     Tracer *self = (Tracer *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->wanted = Py_NewRef(wanted);
@@ -344,11 +340,8 @@ static void tracer_dealloc(Tracer *self) {
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyObject *get_fault(Tracer *self, void *unused) { return Py_NewRef(self->fault ? self->fault : Py_None); }
 static PyObject *get_name(Tracer *self, void *unused) { return PyUnicode_FromString("monitoring"); }
-static PyObject *get_dropped(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->dropped); }
 static PyObject *get_events(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->taken + (uint64_t)self->count); }
-static PyObject *get_pending(Tracer *self, void *unused) { return PyLong_FromSsize_t(self->count); }
 
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)tracer_start, METH_NOARGS, "start()\n--\n\nWatch all threads."},
@@ -377,27 +370,23 @@ static int set_flush_at(Tracer *self, PyObject *value, void *unused) {
     return 0;
 }
 
-static PyObject *get_lazy_events(Tracer *self, void *unused) { return PyBool_FromLong(self->lazy_events); }
-static int set_lazy_events(Tracer *self, PyObject *value, void *unused) {
-    int lazy = value == NULL ? -1 : PyObject_IsTrue(value);
-    if (lazy >= 0) self->lazy_events = lazy;
-    else if (value == NULL) PyErr_SetString(PyExc_TypeError, "lazy_events cannot be deleted");
-    return lazy < 0 ? -1 : 0;
-}
+static PyMemberDef members[] = {
+    {"lazy_events", Py_T_BOOL, offsetof(Tracer, lazy_events), 0, "Are events delivered as objects that make their dicts when asked?"},
+    {"fault", _Py_T_OBJECT, offsetof(Tracer, fault), Py_READONLY, "What stopped it, if something inside Lawful failed."},
+    {"dropped", Py_T_ULONGLONG, offsetof(Tracer, dropped), Py_READONLY, "Events that found the buffer full."},
+    {"pending", Py_T_PYSSIZET, offsetof(Tracer, count), Py_READONLY, "How many are not delivered yet."},
+    {NULL, 0, 0, 0, NULL},
+};
 
 static PyGetSetDef properties[] = {
-    {"lazy_events", (getter)get_lazy_events, (setter)set_lazy_events, "Are events delivered as objects that make their dicts when asked?", NULL},
     {"flush_at", (getter)get_flush_at, (setter)set_flush_at, "How many events are gathered before they are delivered.", NULL},
     {"name", (getter)get_name, NULL, "Which core this is.", NULL},
-    {"fault", (getter)get_fault, NULL, "What stopped it, if something inside Lawful failed.", NULL},
-    {"dropped", (getter)get_dropped, NULL, "Events that found the buffer full.", NULL},
     {"events", (getter)get_events, NULL, "How many there were.", NULL},
     {"callbacks", (getter)get_callbacks, NULL, "How often the interpreter has called the tracer.", NULL},
     {"cost", (getter)get_cost, NULL, "Seconds that the watching took, about.", NULL},
     {"learner", (getter)get_learner, (setter)set_learner, "Who gives numbers to names and places. Set: take its window anew.", NULL},
     {"message_cache", (getter)get_message_cache, (setter)set_message_cache, "What is known of messages in queues, or None.", NULL},
     {"learns", (getter)get_learns, NULL, "Do events for the learner go to its window, and not to `deliver`?", NULL},
-    {"pending", (getter)get_pending, NULL, "How many are not delivered yet.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -412,5 +401,6 @@ PyTypeObject TracerType = {
     .tp_traverse = (traverseproc)tracer_traverse,
     .tp_clear = (inquiry)tracer_clear,
     .tp_methods = methods,
+    .tp_members = members,
     .tp_getset = properties,
 };

@@ -8,7 +8,6 @@
    sampling/    which objects are reported, and what is switched off meanwhile
    messages/    messages in queues, as far as Python has nothing to decide about them
    code.h       what is known about code objects, callees and places
-   plan.h       the same, as it is asked of Python once
    probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
    function.c   starts and ends of functions that report themselves
    fast_path.h  both of these, for most events
@@ -24,8 +23,9 @@
 #include <stdint.h>
 #include <pthread.h>
 
-#include "tracer/frame.h"
+#include "events/fields.h"
 #include "events/record.h"
+#include "tracer/frame.h"
 
 /* Numbers that lawful/sources/python/tracer_protocol.py knows: Operation, */
 enum {
@@ -91,40 +91,50 @@ int record_messages(Tracer *tracer, PyObject **events, int count);
 void record_prepare(Tracer *tracer); /* the chunk is told in which task this thread is, if it has room */
 int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
 void record_discard(Tracer *tracer);
-int record_setup(void);
+void record_setup(void);
 
-/* ---- signals -------------------------------------------------------------------------------------------------------- */
+/* ---- own work ------------------------------------------------------------------------------------------------------ */
 
-/* Handlers of signals that ran now would run inside Lawful: what they do would not be seen, and what they raise would be
-   taken for a fault of ours. They are put off: as long as this thread does not count as the one that runs them, they stay
-   pending. (Blocking signals is not enough: another thread of the program takes them.) */
-typedef unsigned long HeldSignals;
+extern bool signals_waited HIDDEN; /* some may have come while they were held */
 
-static inline HeldSignals hold_signals(void) {
-    HeldSignals thread = *signal_thread();
-    if (thread != PyThread_get_thread_ident()) return 0;
-    *signal_thread() = 0;
-    return thread;
+/* While Python code of ours runs for the program:
+   - Handlers of signals wait. Inside Lawful, what they do would not be seen, and what they raise would be taken for an internal
+     error. As long as this thread does not count as the one that runs them, they stay pending. (Blocking signals is not
+     enough: another thread of the program takes them.)
+   - No collection runs: it would run finalisers of the program, which would not be seen.
+   - The program may be at the end of its recursion limit, which does not count. */
+typedef struct {
+    PyThreadState *thread;
+    Depth depth;
+    int collecting;
+    unsigned long signals; /* the thread that runs their handlers, or 0 */
+} OwnWork;
+
+static inline OwnWork own_work_begin(void) {
+    OwnWork work = {.thread = PyThreadState_Get(), .collecting = PyGC_Disable(), .signals = *signal_thread()};
+    work.depth = frame_depth(work.thread, NO_DEPTH);
+    if (work.signals != PyThread_get_thread_ident()) work.signals = 0;
+    else *signal_thread() = 0;
+    return work;
 }
 
-extern bool signals_waited HIDDEN; /* some may have come meanwhile */
-
-static inline void release_signals(HeldSignals held) {
-    if (!held) return;
-    *signal_thread() = held;
-    signals_waited = true;
-    signals_again(PyThreadState_Get());
+static inline void own_work_end(const OwnWork *work) {
+    if (work->signals) {
+        *signal_thread() = work->signals;
+        signals_waited = true;
+        signals_again(work->thread);
+    }
+    frame_depth(work->thread, work->depth);
+    if (work->collecting) PyGC_Enable();
 }
 
 /* ---- values (encode.c) -------------------------------------------------------------------------------------------- */
 
-int encode_setup(void);
 /* A dict to which args, argIds, kwargs, kwargIds are added as needed. The last arguments are by keyword. */
 int encode_arguments(Tracer *tracer, PyObject *payload, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
 int encode_mapping(Tracer *tracer, PyObject *payload, PyObject *keywords); /* of `**keywords` */
 PyObject *encode_primitive(PyObject *value); /* of a value that has no id */
 int encode_value(Tracer *tracer, PyObject *payload, PyObject *value, PyObject *key, PyObject *id_key);
-extern PyObject *text_res, *text_resultId, *text_target;
 
 /* ---- pending calls and the events themselves (probe.c) ------------------------------------------------------------ */
 
@@ -187,11 +197,11 @@ typedef struct {
     TaskCache *task_cache;        /* NULL: nobody has asked yet */
 } ThreadData;
 
+void pending_setup(void);
 ThreadData *thread_data_reset(Tracer *tracer);
 TaskCache *thread_task_cache(ThreadData *thread); /* made, if need be; NULL: there is no memory, and no exception */
 void thread_forget_task(ThreadData *thread);
 
-int probe_setup(void);
 /* 1: keep on telling; 0: this place is of no further interest; -1: an exception goes on into the program. */
 int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);

@@ -20,7 +20,7 @@ HISTORY = 10
 
 
 def watch_settings(asked: Config, project: Path, **more: Any) -> WatchSettings:
-    """The settings that a configuration asks for; `more` are fields of `Settings` that it does not know."""
+    """The settings that a configuration asks for; `more` are fields of `WatchSettings` that it does not know."""
     groups: tuple[tuple[str, tuple[Binding, ...]], ...] = ()
     if asked.groups:
         from lawful.laws.grammar.groups import read_groups

@@ -1,4 +1,4 @@
-"""The program as CBMC is given it: events, the assertion, exits and inputs are calls that a question defines."""
+"""Rewrites a C program for CBMC: events, the assertion, exits and inputs become calls that each query defines."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ static inline void put(Operands *operands, int count, PyObject *value, bool owne
 static inline PyObject *truth(bool value) { return value ? Py_True : Py_False; }
 
 /* The result of an operation on two operands, a new reference; NULL: ask Python. */
-static PyObject *binary(const GTables *tables, GOp op, PyObject *a, PyObject *b) {
+static inline PyObject *binary(const GTables *tables, GOp op, PyObject *a, PyObject *b) {
     if (op >= G_ADD) return arithmetic(op, a, b);
     int answer = op <= G_UNEQUAL ? equal(tables, a, b) : compare(op, a, b);
     return answer < 0 ? NULL : Py_NewRef(truth((answer == 1) == (op != G_UNEQUAL)));
@@ -168,14 +168,6 @@ static PyObject *evaluate(const GTables *tables, const int *code, int count, PyO
     int at = 0;
     while (at < count) {
         GOp op = code[at++];
-        if ((op >= G_EQUAL && op <= G_NOT) || op == G_SIZE) {
-            PyObject **top = stack + operands.depth - 1;
-            int taken = op < G_NEGATE ? 2 : 1;
-            value = taken == 2 ? binary(tables, op, top[-1], top[0]) : unary(op, top[0]);
-            if (value == NULL) goto elsewhere;
-            put(&operands, taken, value, true);
-            continue;
-        }
         switch (op) {
         case G_REGISTER:
             push(&operands, registers[code[at++]], false);
@@ -204,8 +196,15 @@ static PyObject *evaluate(const GTables *tables, const int *code, int count, PyO
             put(&operands, given, value, true);
             continue;
         }
-        default:
+        case G_ELSEWHERE:
             goto elsewhere;
+        default: { /* operations on one or two operands */
+            PyObject **top = stack + operands.depth - 1;
+            int taken = op < G_NEGATE ? 2 : 1;
+            value = taken == 2 ? binary(tables, op, top[-1], top[0]) : unary(op, top[0]);
+            if (value == NULL) goto elsewhere;
+            put(&operands, taken, value, true);
+        }
         }
     }
     value = Py_NewRef(stack[0]);

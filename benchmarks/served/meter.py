@@ -24,7 +24,7 @@ from lawful.sources.python.flusher import Flusher
 from lawful.web import dashboard_start, link, serving
 
 if TYPE_CHECKING:
-    from lawful.engine.observer_hook import Attendant
+    from lawful.engine.observer_hook import ObserverHook
     from lawful.engine.session import Session
 
 Step = Callable[[int], object]
@@ -35,24 +35,24 @@ _WARMING = 5.0  # seconds
 
 
 class Timed:
-    """An attendant with a clock for what it uses."""
+    """An observer hook with a clock for what it uses."""
 
-    def __init__(self, attendant: Attendant) -> None:
-        self._attendant = attendant
+    def __init__(self, observer_hook: ObserverHook) -> None:
+        self._observer_hook = observer_hook
         self.spent = 0.0
         self.beats = 0
 
     def beat(self) -> None:
         began = time.thread_time()
-        self._attendant.beat()
+        self._observer_hook.beat()
         self.spent += time.thread_time() - began
         self.beats += 1
 
     def end(self) -> None:
-        self._attendant.end()
+        self._observer_hook.end()
 
     def after_fork_in_child(self) -> None:
-        self._attendant.after_fork_in_child()
+        self._observer_hook.after_fork_in_child()
 
 
 class _Time:
@@ -86,14 +86,14 @@ def take(session: Session) -> None:
     """The session is about to start; if it has a dashboard, a client is to look at it."""
     _Meter.session = session
     Control.state = _counted  # type: ignore[method-assign]
-    if session.attendant is not None:
-        session.attendant = _Meter.looked_at = Timed(session.attendant)
+    if session.observer_hook is not None:
+        session.observer_hook = _Meter.looked_at = Timed(session.observer_hook)
         if "chunks" in sys.argv:
             dashboard_start.start_dashboard(
                 session, serving.listen("127.0.0.1", 0), secrets.token_urlsafe(), program=""
             )
-            _Meter.unseen = Timed(session.attendant)
-            session.attendant = _Meter.looked_at
+            _Meter.unseen = Timed(session.observer_hook)
+            session.observer_hook = _Meter.looked_at
 
 
 def main(step: Step) -> None:
@@ -119,7 +119,7 @@ def chunks(step: Step, seconds: float, interval: float) -> list[dict[str, dict[s
     `interval`: seconds from one time that a dashboard is attended to until the next.
     """
     assert _Meter.looked_at is not None and _Meter.unseen is not None
-    _Meter.session.attendant = None  # a thread of ours attends to them
+    _Meter.session.observer_hook = None  # a thread of ours attends to them
     sides: dict[str, Timed | None] = dict.fromkeys(WAYS)
     sides |= {"served": _Meter.unseen, "looked at": _Meter.looked_at}
     clock: Any = _Time()
@@ -146,7 +146,7 @@ def chunks(step: Step, seconds: float, interval: float) -> list[dict[str, dict[s
             now = None
         rounds.append(found)
     beating.stop()
-    _Meter.session.attendant = _Meter.looked_at
+    _Meter.session.observer_hook = _Meter.looked_at
     return rounds
 
 

@@ -136,18 +136,8 @@ def command(
     _look_before(laws, traces, output, baseline)
     form = format_of(form, output)
     known = KnownFindings(baseline, folder, update=update_baseline)
-    shared = {name: flags.pop(name) for name in sampling_options.SHARED}
-    asked = sampling_options.given(flags, shared)
-    if not asked.asked and (picture or any(value is not None for value in shared.values())):
-        sampling_options.refuse(picture)
+    asked = _sampling_asked(flags, picture, diagram, first)
     picture = sampling_options.look_at_picture(picture, [*laws, *traces, output, asked.store])
-    if asked.asked and diagram is not None:
-        hint = "leave out --confidence, --error-rate and --policy"
-        raise LawfulError("usage", "there are no diagrams where objects are sampled", hint=hint)
-    if asked.asked and first:
-        message = "--first: where objects are sampled, a violation is one sample of many and does not end it all"
-        hint = "leave out --first, or --confidence, --error-rate and --policy"
-        raise LawfulError("usage", message, hint=hint)
     diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], history)
     for path in functions:
         from lawful.laws.grammar.functions import load
@@ -155,8 +145,7 @@ def command(
         load(path)
     loaded = _load(laws)
     suppressions = Suppressions(project.ignore, folder)
-    messages = diagrams.messages if diagrams is not None else _messages_for(form)
-    settings = TraceSettings(skip_bad, first, _HISTORY if history is None else history, messages)
+    settings = TraceSettings(skip_bad, first, _HISTORY if history is None else history, _messages_for(form, diagrams))
     sampling = _Sampling(asked, loaded, traces, picture) if asked.asked else None
     with trace_input.opened(output) as target, trace_input.rare_collections():
         found = TraceFindings(known.source, known.baseline)
@@ -173,10 +162,28 @@ def command(
     return code
 
 
-def _messages_for(form: str) -> int:
-    """How many messages findings about views need for a report in this format."""
-    if form != "html":
-        return 0
+def _sampling_asked(
+    flags: dict[str, Any], picture: str | None, diagram: str | None, first: bool
+) -> config.SamplingConfig:
+    """The options of sampling, if they fit the others."""
+    shared = {name: flags.pop(name) for name in sampling_options.SHARED}
+    asked = sampling_options.given(flags, shared)
+    if not asked.asked and (picture or any(value is not None for value in shared.values())):
+        sampling_options.refuse(picture)
+    if asked.asked and diagram is not None:
+        hint = "leave out --confidence, --error-rate and --policy"
+        raise LawfulError("usage", "there are no diagrams where objects are sampled", hint=hint)
+    if asked.asked and first:
+        message = "--first: where objects are sampled, a violation is one sample of many and does not end it all"
+        hint = "leave out --first, or --confidence, --error-rate and --policy"
+        raise LawfulError("usage", message, hint=hint)
+    return asked
+
+
+def _messages_for(form: str, diagrams: Diagrams | None) -> int:
+    """How many messages findings about views need, for diagrams or for a report in this format."""
+    if diagrams is not None or form != "html":
+        return 0 if diagrams is None else diagrams.messages
     from lawful.reports.violated_view import MOST
 
     return MOST

@@ -29,11 +29,6 @@ class Recording:
         """Is a trace being written?"""
         return self.writer is not None
 
-    @property
-    def apart(self) -> bool:
-        """Is there a tracer for the trace alone?"""
-        return self._tracer is not None
-
     def begin(self, path: str, live: LawRun, setup: TracerSetup, *, apart: bool) -> None:
         """Write from now on. `apart`: what is seen never becomes events, and another tracer must tell of it."""
         self.writer = trace_writer(path)
@@ -52,6 +47,11 @@ class Recording:
             self._tracer = None
         self.close(live)
         self.writer = None
+
+    def end_apart(self, live: LawRun) -> None:
+        """Write no more, if there is a tracer for the trace alone."""
+        if self._tracer is not None:
+            self.end(live)
 
     def close(self, live: LawRun) -> None:
         if self.writer is not None:
@@ -81,9 +81,14 @@ def trace_writer(path: str, *, atomic: bool = False) -> TraceWriter:
     return TraceWriter(path, atomic=atomic, opener=opener)
 
 
-def write_batch(writer: TraceWriter, batch: list[Event]) -> None:
-    """Write events as they come from a tracer: of some no dict was made."""
-    if core.native is None or writer.format != "jsonl":
-        writer.write_many([to_dict(event) for event in batch])
-    else:
-        writer.write_lines(core.native.json_lines(batch, writer.lines), len(batch))
+def write_batch(writer: TraceWriter, batch: list[Event]) -> str | None:
+    """Write events as they come from a tracer: of some no dict was made. What went wrong, if something did."""
+    try:
+        if core.native is None or writer.format != "jsonl":
+            writer.write_many([to_dict(event) for event in batch])
+        else:
+            writer.write_lines(core.native.json_lines(batch, writer.lines), len(batch))
+    except (TraceError, OSError) as error:
+        message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
+        return f"the trace is not complete: {message}"
+    return None

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from lawful.engine.evidence import Evidence
 from lawful.engine.finding_log import FindingLog
 from lawful.engine.findings import Event, Finding, is_message
-from lawful.engine.inline_messages import InlineMessages, Steps
+from lawful.engine.inline_messages import InlineMessages
 from lawful.engine.internal_errors import in_words, is_programs
 from lawful.engine.judging_lock import JudgingLock
 from lawful.engine.law_judge import LawJudge
 from lawful.engine.law_set import LawSet
 from lawful.engine.recording import write_batch
+from lawful.engine.run_counts import RunCounts
 from lawful.engine.violation_response import Offence, ViolationResponse
 from lawful.engine.violations import OnViolation
-from lawful.errors import TraceError
 from lawful.laws.protocol import Law, Verdict
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _MOST_PENDING = 10_000  # instances that were left open at the end, of one law
 
 
-class LawRun:
+class LawRun(RunCounts):
     """Laws, what they have found so far, and what has gone wrong in watching.
 
     `deliver` takes the events, on any thread. With `on_violation` `raise` or `stop` it must be given each event alone,
@@ -59,31 +59,25 @@ class LawRun:
         objects see only what those objects do that are followed. With `whole_trace`, the events are a trace from its
         first to its last, and laws judge it as `Law.check` does. With `first_only`, a law is over after one violation.
         """
+        super().__init__()
         self.tracking = tracking
         self._whole_trace = whole_trace
         self.law_set = LawSet(laws, tracking, whole_trace=whole_trace, first_only=first_only)
-        self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
-        self.processes = 1  # that are in this report
-        self.seconds: float | None = None  # that the program ran under watch; whoever runs it says so here
-        self.judging = 0.0  # seconds of these that judging took, in this process
         self.fault: BaseException | None = None
-        self.errors: list[str] = []  # of this and of merged runs, in words
         self.ended = False
         self.learner: LiveLearner | None = None  # at the end, if rules were learned
         self.on_violation: OnViolation = on_violation
         self._response = ViolationResponse(on_violation)
         self._on_finding = on_finding
         self._writer = writer
-        self._warnings: dict[str, None] = {}
         self.evidence = Evidence(history, messages)
         self.log = FindingLog(self.evidence, suppressions)
-        self._inline = InlineMessages(self.evidence.recent, enabled=tracking is None and not whole_trace)
-        self._events = 0
-        self._threads = 0
+        enabled = tracking is None and not whole_trace
+        self.inline = InlineMessages(self.evidence.recent, lambda: self.law_set.router.routes, enabled=enabled)
         self._number = 0  # of the last event; a forked child counts on
         self._laws_changed()
         self._offence: Offence | None = None  # the last violation in the batch
-        self._lock = JudgingLock(self._inline, lambda: self._take_inline(), self._may_open)
+        self._lock = JudgingLock(self.inline, lambda: self._take_inline(), self._may_open)
         self._late: list[Event] = []  # of a signal handler that ran in the middle of the judging
         self._find_lost(self.laws)
         self._lock.reopen()
@@ -102,12 +96,12 @@ class LawRun:
     @property
     def events(self) -> int:
         """How many were judged."""
-        return self._events + self._inline.count
+        return self._events + self.inline.count
 
     @property
     def threads(self) -> int:
         """How many there were, as far as something was seen of them."""
-        return max(self._threads, self._inline.threads)
+        return max(self._threads, self.inline.threads)
 
     @property
     def violations(self) -> int:
@@ -126,10 +120,6 @@ class LawRun:
         """What went wrong without stopping anything."""
         own = self.law_set.warnings(elsewhere=self.processes > 1)
         return list(dict.fromkeys([*own, *self._warnings]))
-
-    def warn(self, message: str) -> None:
-        """Note something that the report should say, once."""
-        self._warnings.setdefault(message)
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -171,7 +161,9 @@ class LawRun:
 
     def _judge(self, batch: list[Event]) -> Offence | None:
         """Judge a batch; the last violation in it."""
-        self._write(batch)
+        if self._writer is not None and (fault := write_batch(self._writer, batch)) is not None:
+            self._writer = None
+            self.errors.append(fault)
         router, first = self.law_set.router, self._number + 1
         if self._whole_trace:
             self.evidence.keep_batch(first, batch)
@@ -189,20 +181,11 @@ class LawRun:
                 continue
             if each.over:
                 router.drop(each)
-                self._inline.laws_changed()
+                self.inline.laws_changed()
         if self.tracking is not None:
             self.tracking.settle(self.laws)
         self.evidence.explain()
         return self._offence
-
-    def _write(self, batch: list[Event]) -> None:
-        if self._writer is not None:
-            try:
-                write_batch(self._writer, batch)
-            except (TraceError, OSError) as error:
-                self._writer = None
-                message = error.message if isinstance(error, TraceError) else error.strerror or str(error)
-                self.errors.append(f"the trace is not complete: {message}")
 
     def _broken(self, judge: LawJudge, event: Event | None, number: int) -> bool:
         """A law was broken by an event, and still is as it was before it. Is that a finding?"""
@@ -233,7 +216,7 @@ class LawRun:
     def _stop_for(self, offence: Offence | None) -> None:
         self._response.stop_for(offence)
         if self._response.stopping is not None:
-            self._inline.close()
+            self.inline.close()
 
     def tick(self, time: float) -> None:
         """So much time has passed since the run began, and all events up to then were delivered.
@@ -255,25 +238,14 @@ class LawRun:
         if self.fault is None:
             self.fault = error
             self.errors.append(in_words(error))
-        self._inline.close()
-
-    # -- messages that need no event --------------------------------------------------------------
-
-    @property
-    def inline_check(self) -> Any:
-        """The C core's inline check, which judges messages without events; None: there is none."""
-        return self._inline.check
-
-    def inline_steps(self, headers: Sequence[Event]) -> tuple[Steps | None, int]:
-        """The steps of laws for messages whose events begin like this: see `InlineMessages.steps`."""
-        return self._inline.steps(headers, self.law_set.router.routes)
+        self.inline.close()
 
     def settle(self) -> None:
         """Keep the messages that were judged without events with the others, so that few of them wait."""
         self._lock.settle()
 
     def _take_inline(self) -> None:
-        count, seconds = self._inline.take(self._number + 1)
+        count, seconds = self.inline.take(self._number + 1)
         self._events += count
         self._number += count
         self.judging += seconds
@@ -309,7 +281,7 @@ class LawRun:
                 self.law_set.route()
                 self._laws_changed()
             finally:
-                self._inline.laws_changed()
+                self.inline.laws_changed()
 
     def _laws_changed(self) -> None:
         # A law that tells at once which object has broken it has nothing to say of one that is gone.
@@ -347,20 +319,16 @@ class LawRun:
         if judge.over or judge.paused or monitor.end() is not Verdict.FALSE or judge.lost:
             return
         most = _MOST_PENDING
-        sampled = self.tracking is not None and judge.subjects is not None
-        if self.tracking is not None and sampled:
-            most = max(most, self.tracking.seemed_clean(judge))
+        tracking = None if judge.subjects is None else self.tracking  # if it is sampled
+        if tracking is not None:
+            most = max(most, tracking.seemed_clean(judge))
         for expectation in monitor.pending(most) or (monitor.expectation(),):
-            if self.tracking is not None and sampled:
+            if tracking is not None:
                 for target in judge.offenders_of(expectation):
-                    self.tracking.violated(judge, target)
+                    tracking.violated(judge, target)
                 if self.on_violation == "count":
                     continue
             self.log.violation_at_end(judge, expectation, self._number + 1)
-
-    def discount(self, events: int) -> None:
-        """So many of the events that were learned from are an earlier run's."""
-        self._events -= events
 
     def learned(self, learner: LiveLearner) -> None:
         """Take over what was learned. Events that only the learner saw are events like the others."""
@@ -382,18 +350,16 @@ class LawRun:
     def after_fork_in_child(self, *, writer: TraceWriter | None = None) -> None:
         """Go on in a child, where its laws are, with nothing found or counted yet; the trace goes elsewhere."""
         self._lock.after_fork_in_child()
-        self._events = self._threads = self.dropped = 0
-        self.processes = 1
+        self._clear_counts()
         self.log.clear()
-        self._warnings.clear()
-        self.errors.clear()
         self._writer = writer
         for each in self.laws:
             each.after_fork_in_child()
 
     def snapshot(self) -> dict[str, Any]:
         """All that was found, in JSON's types, to be merged into another run or to be reported."""
-        found = {
+        tracking = self.tracking
+        return {
             "events": self.events,
             "threads": self.threads,
             "processes": self.processes,
@@ -404,19 +370,12 @@ class LawRun:
             "warnings": self.warnings,
             "laws": [each.law.name for each in self.laws],
             "findings": [finding.to_json() for finding in self.findings],
-        }
-        return found | ({} if self.tracking is None else {"samples": self.tracking.confidence.snapshot()})
+        } | ({} if tracking is None else {"samples": tracking.confidence.snapshot()})
 
     def merge(self, other: Mapping[str, Any]) -> None:
-        """Add what another process has found: its `snapshot`. Threads of other processes are other threads."""
+        """Add what another process has found: its `snapshot`."""
         with self._lock.change():
-            self._events += other["events"]
-            self._threads = self.threads + other["threads"]
-            self.processes += other["processes"]
-            self.dropped += other["dropped"]
-            self.errors += [text for text in other["errors"] if text not in self.errors]
-            for text in other["warnings"]:
-                self._warnings.setdefault(text)
+            self._merge_counts(other, self.threads)
             if self.tracking is not None and "samples" in other:
                 self.tracking.confidence.merge(other["samples"])
             self.log.merge(other)

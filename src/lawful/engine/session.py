@@ -78,9 +78,10 @@ class Session:
         self._member = ProcessMember(self.live, self.learner, self.setup, self._flusher, at_once=settings.at_once)
         self._member.on_exit, self._member.on_exec = self._leave_at_once, on_exec
         self._on_exit = on_exit
-        self._client = self._asker() if settings.refers and settings.at_once else None
-        self._server: RemoteJudgeServer | None = None
-        self._stop_all = self._stopper() if settings.on_violation == "stop" else None
+        self._client = _remote_judge(self.live, self._member) if settings.refers and settings.at_once else None
+        self._server = _MessageServer(self.live, self._member)
+        stops = settings.on_violation == "stop"
+        self._stop_all = _stop_all(self._member, self._leave_at_once) if stops else None
         self._forked = False
         self._began = 0.0
         self._started = 0.0  # when the tracer's clock had begun
@@ -110,7 +111,7 @@ class Session:
         """Let messages be judged without events, if nobody else wants these: no learner, and no other process."""
         settings, messages = self.settings, self.setup.messages
         if messages is not None and settings.judge and not settings.refers and self.learner is None:
-            messages.enable_inline(self.live)
+            messages.enable_inline(self.live.inline)
 
     def _use_lazy_events(self) -> None:
         """Let no dicts be made of events if nobody wants to see these but laws that can do without, or the trace."""
@@ -148,11 +149,11 @@ class Session:
         self.live.seconds = clock.monotonic() - self._began if self._began else None
         for step in (
             self._watch_no_more,
-            self._record_no_more,
+            lambda: self.recording.end_apart(self.live),
             self.tracer.stop,
             self._learn_rest,
             self._judge_rest,
-            self._close_trace,
+            lambda: self.recording.close(self.live),
             self._hand_over,
             self._take_leave,
         ):
@@ -170,8 +171,7 @@ class Session:
         self.live.fail(error)
 
     def _watch_no_more(self) -> None:
-        if self._server is not None:
-            self._server.stop(wait=self._deliverer != get_ident())
+        self._server.stop(wait=self._deliverer != get_ident())
         self.setup.emit_rest()
         atexit.unregister(self.leave)
         emitting.detach(self.tracer)
@@ -180,10 +180,6 @@ class Session:
         # In the middle of a delivery, at `os._exit`, the clock may wait for it to be over.
         self._flusher.stop(wait=self._deliverer != get_ident())
         children.remove_listener(self)
-
-    def _record_no_more(self) -> None:
-        if self.recording.apart:
-            self.recording.end(self.live)
 
     def _learn_rest(self) -> None:
         if self.learner is not None:
@@ -203,9 +199,6 @@ class Session:
         live.end(verdict=not self._forked)
         if self.sampler is not None:
             self.sampler.end()
-
-    def _close_trace(self) -> None:
-        self.recording.close(self.live)
 
     def _hand_over(self) -> None:
         if self._member.number:
@@ -287,8 +280,10 @@ class Session:
             self._judge(batch)
             if self.learner is not None and not self.learner.direct:
                 self.learner.feed(batch)
-        if self._restart:
-            self._go_on()
+        if self._restart:  # after a fork: let the clock tick again
+            self._restart = False
+            self.setup.deliver_in_batches()
+            self._flusher.start()
         self._member.took({name for name, _ in ours}, some=bool(batch), whole=whole, woken=woken)
         for name, event in ours:
             self._member.on_process_event(name, event)
@@ -301,38 +296,16 @@ class Session:
                 self._stop_all.call()
             raise
 
-    def _asker(self) -> RemoteJudge:
-        from lawful.engine.remote_judge import RemoteJudge  # a run without such processes must not wait for it
-
-        return RemoteJudge(self.live, lambda: self._member.found().path)
-
     def _serve(self) -> None:
         """Judge, from now on, what processes that others start are about to send."""
-        from lawful.engine.remote_judge import RemoteJudgeServer
-
-        if self._server is not None or not self.settings.judge or self.finished:
-            return
-        try:
-            self._server = RemoteJudgeServer(self.live, self._member.found().path)
-        except OSError as error:
-            self.live.warn(f"messages of other processes cannot be judged before they go out: {error}")
-
-    def _stopper(self) -> StopAll:
-        from lawful.engine.stop_all import StopAll  # a run that is never stopped must not wait for it
-
-        return StopAll(self._member, self._leave_at_once)
+        if self.settings.judge and not self.finished:
+            self._server.start()
 
     def _leave_at_once(self, code: int) -> None:
         if self._member.number:
             self.leave()
         elif self._on_exit is not None:
             self._on_exit(code)
-
-    def _go_on(self) -> None:
-        """Let the clock tick again, after a fork."""
-        self._restart = False
-        self.setup.deliver_in_batches()
-        self._flusher.start()
 
     # -- children.ProcessListener --------------------------------------------------------------------------
 
@@ -361,9 +334,7 @@ class Session:
         if self._stop_all is not None:
             self._stop_all.after_fork_in_child()
         self._flusher.forget()
-        if self._server is not None:
-            self._server.after_fork_in_child()
-            self._server = None
+        self._server.after_fork_in_child()
         self._forked = True
         if self.observer_hook is not None:
             self.observer_hook.after_fork_in_child()
@@ -378,17 +349,14 @@ class Session:
     def _become(self, folder: RunFolder | None) -> None:
         """Be a child process of the run."""
         if folder is None or not self._member.enter(folder):
-            self._give_up()
+            self.finished = self._member.over = True
+            children.remove_listener(self)
+            self.tracer.stop()
             return
         self.recording = Recording(self._member.trace if self.settings.trace is not None else None)
         self.live.after_fork_in_child(writer=self.recording.writer)
         if self.sampler is not None:
             self.sampler.tracking.after_fork_in_child(self._member.number)
-
-    def _give_up(self) -> None:
-        self.finished = self._member.over = True
-        children.remove_listener(self)
-        self.tracer.stop()
 
     def join_token(self) -> JoinToken | None:
         return self._join_token() if self._member.prepared() else None
@@ -433,3 +401,43 @@ def _sampler(demand: Demand | None, laws: Sequence[Law]) -> TracerSampler | None
     from lawful.engine.tracer_sampling import TracerSampler  # a run that samples nothing must not wait for it
 
     return TracerSampler(demand, laws)
+
+
+def _remote_judge(live: LawRun, member: ProcessMember) -> RemoteJudge:
+    from lawful.engine.remote_judge import RemoteJudge  # a run without such processes must not wait for it
+
+    return RemoteJudge(live, lambda: member.found().path)
+
+
+def _stop_all(member: ProcessMember, on_exit: Callable[[int], None]) -> StopAll:
+    from lawful.engine.stop_all import StopAll  # a run that is never stopped must not wait for it
+
+    return StopAll(member, on_exit)
+
+
+class _MessageServer:
+    """Judges what processes that others start are about to send, from the moment that one of them may ask."""
+
+    def __init__(self, live: LawRun, member: ProcessMember) -> None:
+        self._live = live
+        self._member = member
+        self._server: RemoteJudgeServer | None = None
+
+    def start(self) -> None:
+        if self._server is not None:
+            return
+        from lawful.engine.remote_judge import RemoteJudgeServer
+
+        try:
+            self._server = RemoteJudgeServer(self._live, self._member.found().path)
+        except OSError as error:
+            self._live.warn(f"messages of other processes cannot be judged before they go out: {error}")
+
+    def stop(self, *, wait: bool) -> None:
+        if self._server is not None:
+            self._server.stop(wait=wait)
+
+    def after_fork_in_child(self) -> None:
+        if self._server is not None:
+            self._server.after_fork_in_child()
+            self._server = None

@@ -259,7 +259,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
                 self.message_cache.disabled = True
 
         def absorb_and_count(self: LawRun) -> None:
-            found.without_events += self._inline.count
+            found.without_events += self.inline.count
             take(self)
 
         with monkeypatch.context() as patch:
@@ -384,7 +384,7 @@ def test_laws_that_come_and_go_while_messages_do() -> None:
         asyncio.run(jobs_for(asyncio.Queue(), range(60), change))
         assert watch.events == 60
         assert not watch.findings
-        assert live.inline_check.version >= 3
+        assert live.inline.inline_check.version >= 3
         live.add([strict])
         with pytest.raises(lawful.Violation):
             asyncio.run(jobs_for(asyncio.Queue(), range(20, 60)))
@@ -456,7 +456,7 @@ def test_threads_send_side_by_side() -> None:
 def test_a_deferred_event_says_what_the_event_would_have() -> None:
     with lawful.watch([grammar.compile(VIEW)], project=__file__, on_violation="raise") as watch:
         asyncio.run(jobs_for(asyncio.Queue(), range(5)))
-        inline_check = watch._live.inline_check
+        inline_check = watch._live.inline.inline_check
         inline_check.max_per_group, inline_check.max_overall = 2, 1
         count, entries = inline_check.take(7)
         assert count > 2

@@ -1,0 +1,45 @@
+"""What a run has counted, and what went wrong in it; runs of several processes are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class RunCounts:
+    """Of one process, until others are merged."""
+
+    def __init__(self) -> None:
+        self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
+        self.processes = 1  # that are in this report
+        self.seconds: float | None = None  # that the program ran under watch; whoever runs it says so here
+        self.judging = 0.0  # seconds of these that judging took, in this process
+        self.errors: list[str] = []  # of this and of merged runs, in words
+        self._warnings: dict[str, None] = {}
+        self._events = 0
+        self._threads = 0
+
+    def warn(self, message: str) -> None:
+        """Note something that the report should say, once."""
+        self._warnings.setdefault(message)
+
+    def discount(self, events: int) -> None:
+        """So many of the events that were learned from are an earlier run's."""
+        self._events -= events
+
+    def _clear_counts(self) -> None:
+        """Begin anew, in a child process."""
+        self._events = self._threads = self.dropped = 0
+        self.processes = 1
+        self._warnings.clear()
+        self.errors.clear()
+
+    def _merge_counts(self, other: Mapping[str, Any], threads: int) -> None:
+        """Add those of another process; `threads` are those of this one, and threads of others are other threads."""
+        self._events += other["events"]
+        self._threads = threads + other["threads"]
+        self.processes += other["processes"]
+        self.dropped += other["dropped"]
+        self.errors += [text for text in other["errors"] if text not in self.errors]
+        for text in other["warnings"]:
+            self._warnings.setdefault(text)

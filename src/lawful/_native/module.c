@@ -15,10 +15,6 @@
 #include "messages/inline_check.h"
 #ifdef LAWFUL_TRACER
 #  include "messages/messages.h"
-#  include "tracer/library_filter.h"
-#  include "tracer/name_resolution.h"
-#  include "tracer/sites.h"
-#  include "tracer/timer.h"
 #  include "tracer/tracer.h"
 #endif
 
@@ -26,7 +22,6 @@ static PyObject *abi(PyObject *module, PyObject *unused) { return PyLong_FromLon
 
 static PyMethodDef methods[] = {
 #ifdef LAWFUL_TRACER
-    SITES_METHODS
     TRACER_METHODS
 #endif
     AUTOMATA_METHODS

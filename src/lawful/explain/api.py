@@ -1,4 +1,4 @@
-"""What a user calls: explain a target, compare two versions of it, look into a merge of four."""
+"""The functions that a user calls: explain a target, compare two versions of it, examine a merge of four."""
 
 from __future__ import annotations
 

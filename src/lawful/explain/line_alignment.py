@@ -1,4 +1,4 @@
-"""Events that are called by their lines, as branches are: the same in versions whose lines have moved."""
+"""Matches events that are named by their lines, such as branches, between versions whose lines have moved."""
 
 from __future__ import annotations
 

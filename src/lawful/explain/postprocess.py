@@ -1,4 +1,4 @@
-"""What is read off a learned automaton: dominating events, doomed states, the common story, an execution for each edge.
+"""Analyses a learned automaton: dominating events, doomed states, the common story, an execution for each edge.
 
 These are the steps of the paper's section 6.1, "Post-processing"; the story and the executions are ours."""
 

@@ -1,4 +1,4 @@
-"""What the parts of `explain` tell each other: events, words, executions, bounds, limits, answers."""
+"""The protocol between teachers and learners: events, words, executions, bounds, limits, answers."""
 
 from __future__ import annotations
 

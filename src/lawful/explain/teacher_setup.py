@@ -1,4 +1,4 @@
-"""From what a user names to a teacher: settings, and which program or traces answer the questions."""
+"""Makes the teacher for what a user names: a Python or C program, or recorded traces."""
 
 from __future__ import annotations
 

@@ -18,20 +18,20 @@ static int setup(void) {
     return s_args && s_arg_ids && s_res && s_result_id ? 0 : -1;
 }
 
-/* An argument by its position, borrowed; NULL without an error: it is not there. */
+/* An argument by its position, borrowed; NULL without an error: it is missing. */
 static PyObject *positional(PyObject *event, PyObject *key, int position) {
     PyObject *list = PyDict_GetItemWithError(event, key);
     if (list == NULL || !PyList_CheckExact(list) || position >= PyList_GET_SIZE(list)) return NULL;
     return PyList_GET_ITEM(list, position);
 }
 
-/* The same, of a message without an event. */
+/* The value of an attribute of a message without an event. */
 static PyObject *load_early(const GAttribute *attribute, const GSource *source) {
     if (attribute->kind == G_PARAMETER) return attribute->position < source->count ? source->values[attribute->position] : NULL;
     return attribute->kind == G_FIELD ? PyDict_GetItemWithError(source->header, attribute->field) : NULL;
 }
 
-/* The value of an attribute, borrowed; NULL without an error: Python has to look. */
+/* The value of an attribute, borrowed; NULL without an error: ask Python. */
 static PyObject *load(const GAttribute *attribute, const GSource *source) {
     PyObject *value, *event = source->event;
     if (event == NULL) return load_early(attribute, source);
@@ -62,7 +62,7 @@ static inline bool small(PyObject *object, long long *value) {
     return overflow == 0;
 }
 
-/* 1, 0, or -1: Python has to say. */
+/* 1, 0, or -1: ask Python. */
 static inline int equal(const GTables *tables, PyObject *a, PyObject *b) {
     long long x, y;
     if (small(a, &x) && small(b, &y)) return x == y;
@@ -86,7 +86,7 @@ static inline int compare(GOp op, PyObject *a, PyObject *b) {
     }
 }
 
-/* A new reference; NULL without an error: Python has to say. */
+/* A new reference; NULL without an error: ask Python. */
 static PyObject *arithmetic(GOp op, PyObject *a, PyObject *b) {
     long long x, y, result;
     if (!small(a, &x) || !small(b, &y)) return NULL;
@@ -104,7 +104,7 @@ static Py_ssize_t size_of(PyObject *object) {
     return PyDict_CheckExact(object) ? PyDict_GET_SIZE(object) : -1;
 }
 
-/* Operands that wait. Those that were computed here are owned; what else there is, others keep alive. */
+/* The stack of operands. Those computed here are owned; the others are borrowed. */
 typedef struct {
     PyObject *values[DEEPEST];
     uint64_t owned;
@@ -123,24 +123,49 @@ static inline void drop(Operands *operands) {
     Py_XDECREF(operands->values[operands->depth]);
 }
 
-/* In the place of the topmost ones; takes the value over if it is owned. */
+/* Replace the topmost operands by a value; steals it if it is owned. */
 static inline void put(Operands *operands, int count, PyObject *value, bool owned) {
     if (operands->owned) while (count--) drop(operands);
-    else operands->depth -= count; /* nearly always */
+    else operands->depth -= count; /* the usual case */
     push(operands, value, owned);
 }
 
 static inline PyObject *truth(bool value) { return value ? Py_True : Py_False; }
 
-/* The value of an expression, a new reference; NULL without an error: Python has to say. Functions are called only if it
+/* The result of an operation on two operands, a new reference; NULL: ask Python. */
+static inline PyObject *binary(const GTables *tables, GOp op, PyObject *a, PyObject *b) {
+    if (op >= G_ADD) return arithmetic(op, a, b);
+    int answer = op <= G_UNEQUAL ? equal(tables, a, b) : compare(op, a, b);
+    return answer < 0 ? NULL : Py_NewRef(truth((answer == 1) == (op != G_UNEQUAL)));
+}
+
+/* The result of an operation on one operand, a new reference; NULL: ask Python. */
+static PyObject *unary(GOp op, PyObject *operand) {
+    long long number;
+    if (op == G_NOT) return PyBool_Check(operand) ? Py_NewRef(truth(operand != Py_True)) : NULL;
+    if (op == G_NEGATE) return small(operand, &number) && number >= -(1LL << 60) ? PyLong_FromLongLong(-number) : NULL;
+    Py_ssize_t size = size_of(operand);
+    return size < 0 ? NULL : PyLong_FromSsize_t(size);
+}
+
+/* The result of a function, a new reference; NULL: ask Python, which meets the same exception and knows what it means. */
+static PyObject *call(const GTables *tables, PyObject *function, PyObject *const *operands, int count) {
+    for (int i = 0; i < count; i++)
+        if (operands[i] == tables->undefined) return NULL;
+    PyObject *value = PyObject_Vectorcall(function, operands, (size_t)count, NULL);
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+    return value;
+}
+
+/* The value of an expression, a new reference; NULL without an error: ask Python. Functions are called only if it
    `calls`: they may be the user's. */
 static PyObject *evaluate(const GTables *tables, const int *code, int count, PyObject **registers, bool calls) {
-    Operands operands; /* their room is not emptied first: most need little of it */
+    Operands operands; /* not cleared: most expressions need little of it */
     PyObject **stack = operands.values, *value;
     operands.owned = 0;
     operands.depth = 0;
     stack[0] = tables->undefined;
-    int at = 0, answer;
+    int at = 0;
     while (at < count) {
         GOp op = code[at++];
         switch (op) {
@@ -149,35 +174,6 @@ static PyObject *evaluate(const GTables *tables, const int *code, int count, PyO
             continue;
         case G_CONSTANT:
             push(&operands, PyTuple_GET_ITEM(tables->constants, code[at++]), false);
-            continue;
-        case G_EQUAL:
-        case G_UNEQUAL:
-        case G_LESS:
-        case G_LESS_EQUAL:
-        case G_GREATER:
-        case G_GREATER_EQUAL:
-            answer = op <= G_UNEQUAL ? equal(tables, stack[operands.depth - 2], stack[operands.depth - 1])
-                                     : compare(op, stack[operands.depth - 2], stack[operands.depth - 1]);
-            if (answer < 0) goto elsewhere;
-            put(&operands, 2, truth((answer == 1) == (op != G_UNEQUAL)), false);
-            continue;
-        case G_ADD:
-        case G_SUBTRACT:
-        case G_MULTIPLY:
-            value = arithmetic(op, stack[operands.depth - 2], stack[operands.depth - 1]);
-            if (value == NULL) goto elsewhere;
-            put(&operands, 2, value, true);
-            continue;
-        case G_NEGATE: {
-            long long x;
-            if (!small(stack[operands.depth - 1], &x) || x < -(1LL << 60)) goto elsewhere;
-            if ((value = PyLong_FromLongLong(-x)) == NULL) goto elsewhere;
-            put(&operands, 1, value, true);
-            continue;
-        }
-        case G_NOT:
-            if (!PyBool_Check(stack[operands.depth - 1])) goto elsewhere;
-            put(&operands, 1, truth(stack[operands.depth - 1] != Py_True), false);
             continue;
         case G_AND_THEN:
         case G_OR_ELSE: {
@@ -191,28 +187,24 @@ static PyObject *evaluate(const GTables *tables, const int *code, int count, PyO
         case G_CONDITION:
             if (!PyBool_Check(stack[operands.depth - 1])) goto elsewhere;
             continue;
-        case G_SIZE: {
-            Py_ssize_t size = size_of(stack[operands.depth - 1]);
-            if (size < 0 || (value = PyLong_FromSsize_t(size)) == NULL) goto elsewhere;
-            put(&operands, 1, value, true);
-            continue;
-        }
         case G_CALL: {
             if (!calls) goto elsewhere;
             PyObject *function = PyTuple_GET_ITEM(tables->functions, code[at++]);
             int given = code[at++];
-            for (int i = 0; i < given; i++)
-                if (stack[operands.depth - 1 - i] == tables->undefined) goto elsewhere;
-            value = PyObject_Vectorcall(function, stack + operands.depth - given, (size_t)given, NULL);
-            if (value == NULL) {
-                if (PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python meets it again, and says what it means */
-                goto elsewhere;
-            }
+            value = call(tables, function, stack + operands.depth - given, given);
+            if (value == NULL) goto elsewhere;
             put(&operands, given, value, true);
             continue;
         }
-        default:
+        case G_ELSEWHERE:
             goto elsewhere;
+        default: { /* operations on one or two operands */
+            PyObject **top = stack + operands.depth - 1;
+            int taken = op < G_NEGATE ? 2 : 1;
+            value = taken == 2 ? binary(tables, op, top[-1], top[0]) : unary(op, top[0]);
+            if (value == NULL) goto elsewhere;
+            put(&operands, taken, value, true);
+        }
         }
     }
     value = Py_NewRef(stack[0]);
@@ -286,6 +278,6 @@ int grammar_run(GMachine *machine, int number, PyObject **registers, const GSour
         Py_DECREF(value);
         if (!result) break;
     }
-    registers[filled] = NULL; /* where they end */
+    registers[filled] = NULL; /* the end of the registers */
     return result;
 }

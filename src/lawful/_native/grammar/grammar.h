@@ -67,12 +67,12 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     GStack stack;
-    bool gone;              /* its only message was taken back */
+    bool gone;              /* its only message was undone */
 } GGroup;
 
-/* What takes a step back. */
+/* What undoes a step. */
 typedef struct {
-    PyObject *key;          /* the group; NULL: there is nothing to take back */
+    PyObject *key;          /* the group; NULL: there is nothing to undo */
     Py_ssize_t at;          /* the message's place in its batch */
     int kept;               /* frames that the step has left */
     char fresh;             /* it was the group's first */
@@ -97,21 +97,21 @@ typedef struct {
 
 extern PyTypeObject GrammarTablesType, GrammarGroupType, GrammarMachineType;
 
-/* What a message says: in an event, or before there is one. */
+/* A message: an event, or its parts before there is an event. */
 typedef struct {
-    PyObject *event;          /* NULL: there is none */
-    PyObject *header;         /* then: how it would begin */
-    PyObject *const *values;  /* and its arguments; of objects their ids */
+    PyObject *event;          /* or NULL */
+    PyObject *header;         /* without an event: its header */
+    PyObject *const *values;  /* and its arguments; objects are ids */
     Py_ssize_t count;
 } GSource;
 
-#define NEEDS_EVENT (-2) /* a message without an event asks for something that only Python can see to */
+#define NEEDS_EVENT (-2) /* the step of a message without an event needs Python */
 
 /* machine.c */
-/* A message that is no event yet, and of which it is known what it is. 1: taken; 0: not, and nothing has changed: an event
-   is to be made, and to be fed; -1: error. Runs no code of Python. `group` is the group of this key, as it was found last. */
+/* A message without an event, whose terminal is known. 1: taken; 0: not taken, nothing has changed, and the event must be made
+   and fed; -1: error. Runs no Python code. `group` caches the group of this key. */
 int grammar_message(GMachine *machine, PyObject *key, PyObject **group, int terminal, const GSource *source);
-/* Take back the last of these; two at most. */
+/* Undo the last of these steps; two at most. */
 int grammar_take_back(GMachine *machine);
 
 /* code.c */

@@ -59,21 +59,21 @@ static GGroup *group_copy(const GGroup *other, const GTables *tables) {
 
 /* ---- a step ---------------------------------------------------------------------------------------------------- */
 
-/* What a step has before it: the lowest `kept` frames of a group, and on top of them the machine's scratch. */
-typedef struct { GStack *stack; int kept; } Outlook;
+/* The stack during a step: the lowest `kept` frames of a group, and on top of them the machine's scratch. */
+typedef struct { GStack *stack; int kept; } WorkingStack;
 
-static GStack *top_stack(GMachine *machine, Outlook *outlook) {
-    return machine->scratch.count ? &machine->scratch : outlook->kept ? outlook->stack : NULL;
+static GStack *top_stack(GMachine *machine, WorkingStack *work) {
+    return machine->scratch.count ? &machine->scratch : work->kept ? work->stack : NULL;
 }
 
-static GFrame *top_frame(GMachine *machine, Outlook *outlook) {
+static GFrame *top_frame(GMachine *machine, WorkingStack *work) {
     if (machine->scratch.count) return machine->scratch.frames + machine->scratch.count - 1;
-    return outlook->kept ? outlook->stack->frames + outlook->kept - 1 : NULL;
+    return work->kept ? work->stack->frames + work->kept - 1 : NULL;
 }
 
-static void drop_top(GMachine *machine, Outlook *outlook) {
+static void drop_top(GMachine *machine, WorkingStack *work) {
     if (machine->scratch.count) stack_pop(&machine->scratch);
-    else outlook->kept--;
+    else work->kept--;
 }
 
 static void release(PyObject **registers) {
@@ -94,17 +94,17 @@ static int push_all(GMachine *machine, const GTransition *transition, PyObject *
     return 0;
 }
 
-/* Hand results to the frames below, as long as each of them is done with that. Takes the registers over. */
-static int hand_down(GMachine *machine, Outlook *outlook, const GTransition *transition, int which,
+/* Pass results to the frames below, as long as these end with it. Steals the registers. */
+static int hand_down(GMachine *machine, WorkingStack *work, const GTransition *transition, int which,
                      const GSource *source) {
     const GTables *tables = machine->tables;
     int result = 1;
     GFrame *frame;
-    while ((frame = top_frame(machine, outlook)) != NULL) {
+    while ((frame = top_frame(machine, work)) != NULL) {
         PyObject **old = machine->registers[which], **registers = machine->registers[1 - which];
         int number = tables->state[frame->state].resume;
         const GTransition *next = tables->transition + number;
-        fill(tables, top_stack(machine, outlook), frame, registers);
+        fill(tables, top_stack(machine, work), frame, registers);
         for (int i = 0; i < next->results_size; i++)
             registers[next->frame_size + i] = Py_NewRef(old[transition->result[i]]);
         registers[next->frame_size + next->results_size] = NULL;
@@ -113,7 +113,7 @@ static int hand_down(GMachine *machine, Outlook *outlook, const GTransition *tra
         transition = next;
         result = grammar_run(machine, number, registers, source);
         if (result != 1) break;
-        drop_top(machine, outlook);
+        drop_top(machine, work);
         if (next->pushes) {
             result = push_all(machine, next, registers) < 0 ? -1 : 1;
             break;
@@ -124,26 +124,26 @@ static int hand_down(GMachine *machine, Outlook *outlook, const GTransition *tra
 }
 
 /* Let a message come to a stack. 1: it is taken (or the end is reached), 0: there is no step, -1: error, or NEEDS_EVENT.
-   Nothing is changed: the outcome is in the outlook and in the scratch. */
-static int step(GMachine *machine, Outlook *outlook, int column, const GSource *source) {
+   Nothing is changed: the outcome is in the working stack and in the scratch. */
+static int step(GMachine *machine, WorkingStack *work, int column, const GSource *source) {
     const GTables *tables = machine->tables;
     for (;;) {
-        GFrame *frame = top_frame(machine, outlook);
+        GFrame *frame = top_frame(machine, work);
         if (frame == NULL) return column == tables->columns - 1;
         int number = tables->table[frame->state * tables->columns + column];
         if (number == NO_STEP) return 0;
         const GTransition *transition = tables->transition + number;
         PyObject **registers = machine->registers[0];
-        fill(tables, top_stack(machine, outlook), frame, registers);
+        fill(tables, top_stack(machine, work), frame, registers);
         int result = grammar_run(machine, number, registers, source);
         if (result == 1) {
-            drop_top(machine, outlook);
+            drop_top(machine, work);
             if (transition->pushes) {
                 result = push_all(machine, transition, registers) < 0 ? -1 : 1;
                 release(registers);
                 return result;
             }
-            result = hand_down(machine, outlook, transition, 0, source);
+            result = hand_down(machine, work, transition, 0, source);
         } else {
             release(registers);
         }
@@ -161,7 +161,7 @@ static bool in_group(const GTables *tables, PyObject *event) {
     return tables->group == Py_None || same_text(PyDict_GetItemWithError(event, s_group), tables->group);
 }
 
-/* A message of the group that the view does not have: it may be one that is misspelled. */
+/* Count a message of the group that is not in the view: it may be misspelled. */
 static int note(GMachine *machine, PyObject *event, PyObject *kind, PyObject *name) {
     if (name == NULL || !PyUnicode_CheckExact(name) || kind == NULL) return 0;
     if (!same_text(kind, s_send) && !same_text(kind, s_receive)) return 0;
@@ -203,7 +203,7 @@ static int terminal_of(GMachine *machine, PyObject *event) {
     return note(machine, event, kind, name) < 0 ? -2 : -1;
 }
 
-/* What tells groups of one name apart; a new reference. */
+/* The key that identifies a group of this name; a new reference. */
 static PyObject *key_of(GMachine *machine, PyObject *event) {
     PyObject *key = PyDict_GetItemWithError(event, s_group_id);
     if (key == NULL) return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
@@ -213,7 +213,7 @@ static PyObject *key_of(GMachine *machine, PyObject *event) {
 
 /* ---- the machine ----------------------------------------------------------------------------------------------- */
 
-/* Keep the account of who may end. */
+/* Count the groups that may not end. */
 static inline int account(GMachine *machine, PyObject *key, GEnding before, GEnding after) {
     machine->open += (after == G_NEVER) - (before == G_NEVER);
     if (before != G_BY_VALUES && after != G_BY_VALUES) return 0;
@@ -222,7 +222,7 @@ static inline int account(GMachine *machine, PyObject *key, GEnding before, GEnd
     return PySet_Discard(machine->unsure, key) < 0 ? -1 : 0;
 }
 
-/* Do the values that a group has forbid everything that could come? */
+/* Do the values of a group forbid every message and the end? */
 static int is_lost(GMachine *machine, const GStack *stack) {
     if (!stack->count) return 0;
     const GFrame *frame = stack->frames + stack->count - 1;
@@ -237,13 +237,13 @@ static int is_lost(GMachine *machine, const GStack *stack) {
     return result;
 }
 
-/* May it be that the values which a step leads to forbid everything? */
-static bool may_be_lost(GMachine *machine, Outlook *outlook) {
-    const GFrame *frame = machine->tables->can_be_lost ? top_frame(machine, outlook) : NULL;
+/* May the values after a step forbid everything? */
+static bool may_be_lost(GMachine *machine, WorkingStack *work) {
+    const GFrame *frame = machine->tables->can_be_lost ? top_frame(machine, work) : NULL;
     return frame != NULL && machine->tables->state[frame->state].lost;
 }
 
-/* What takes the step back that is about to be made. */
+/* The record that undoes the next step. */
 static GUndo *new_undo(GMachine *machine, PyObject *key, int kept, bool fresh) {
     GUndo *undo = &machine->undo[machine->newest ^= 1];
     undo->kept = kept;
@@ -255,7 +255,7 @@ static GUndo *new_undo(GMachine *machine, PyObject *key, int kept, bool fresh) {
 
 #define NOT_PLAIN 3
 
-/* The most frequent step, of which every step of an automaton is one: a frame comes in the place of another. As `take`. */
+/* The most frequent step, and the only one of an automaton: a frame replaces another. Answers as take_by. */
 static int take_plainly(GMachine *machine, PyObject *key, GGroup *group, int terminal, const GSource *source) {
     const GTables *tables = machine->tables;
     GStack *stack = &group->stack;
@@ -288,12 +288,12 @@ static int take_by(GMachine *machine, PyObject *key, GGroup *group, bool fresh, 
     int result = fresh ? NOT_PLAIN : take_plainly(machine, key, group, terminal, source);
     if (result != NOT_PLAIN) return result;
     GEnding before = fresh ? G_ALWAYS : stack_ending(&group->stack);
-    Outlook outlook = {&group->stack, group->stack.count};
-    result = step(machine, &outlook, terminal, source);
-    if (result == 1 && source->event == NULL && may_be_lost(machine, &outlook)) result = NEEDS_EVENT;
+    WorkingStack work = {&group->stack, group->stack.count};
+    result = step(machine, &work, terminal, source);
+    if (result == 1 && source->event == NULL && may_be_lost(machine, &work)) result = NEEDS_EVENT;
     if (result == 1) {
-        GUndo *undo = new_undo(machine, key, outlook.kept, fresh);
-        if (stack_commit(&group->stack, outlook.kept, &machine->scratch, &undo->taken, machine->tables) < 0 ||
+        GUndo *undo = new_undo(machine, key, work.kept, fresh);
+        if (stack_commit(&group->stack, work.kept, &machine->scratch, &undo->taken, machine->tables) < 0 ||
             (fresh && PyDict_SetItem(machine->groups, key, (PyObject *)group) < 0) ||
             account(machine, key, before, stack_ending(&group->stack)) < 0)
             result = -1;
@@ -341,7 +341,7 @@ int grammar_message(GMachine *machine, PyObject *key, PyObject **found, int term
     return result == NEEDS_EVENT ? 0 : result;
 }
 
-/* Take the last step back. 0; -1: there is none, or an error. */
+/* Undo the last step. 0; -1: nothing to undo, or an error. */
 static int undo_step(GMachine *machine) {
     GUndo *undo = &machine->undo[machine->newest];
     PyObject *key = undo->key;
@@ -417,12 +417,12 @@ static PyObject *machine_feed(GMachine *machine, PyObject *args) {
     return PyLong_FromSsize_t(position);
 }
 
-/* Ask the groups whose values decide whether they may end. */
+/* Find out which groups may end whose values decide that. */
 static int judge(GMachine *machine) {
     if (!PySet_GET_SIZE(machine->unsure)) return 0;
     if (enter(machine) < 0) return -1;
     int result = 0;
-    machine->silent = 1; /* what an end that does not come lacks is no warning */
+    machine->silent = 1; /* the trace may go on: missing values cause no warning */
     while (result == 0 && PySet_GET_SIZE(machine->unsure)) {
         PyObject *key = PySet_Pop(machine->unsure);
         if (key == NULL) {
@@ -433,8 +433,8 @@ static int judge(GMachine *machine) {
         if (group == NULL) {
             result = PyErr_Occurred() ? -1 : 0;
         } else {
-            Outlook outlook = {&group->stack, group->stack.count};
-            int ends = step(machine, &outlook, machine->tables->columns - 1, &(GSource){.event = nothing});
+            WorkingStack work = {&group->stack, group->stack.count};
+            int ends = step(machine, &work, machine->tables->columns - 1, &(GSource){.event = nothing});
             stack_clear(&machine->scratch);
             if (ends < 0) result = -1;
             else if (!ends) result = PySet_Add(machine->blocked, key);

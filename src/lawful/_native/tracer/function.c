@@ -45,36 +45,7 @@ static PyCodeObject *place(Tracer *tracer, RunFrame *frame, int *offset) {
     return frame_code(outer);
 }
 
-static PyObject *parameters(Tracer *tracer, RunFrame *frame, bool receiver) {
-    PyCodeObject *code = frame_code(frame);
-    int plain = code->co_argcount, named = code->co_kwonlyargcount;
-    bool starred = code->co_flags & CO_VARARGS;
-    PyObject *rest = starred ? frame_local(frame, code, plain + named) : NULL;
-    PyObject *mapping = code->co_flags & CO_VARKEYWORDS ? frame_local(frame, code, plain + named + starred) : NULL;
-    Py_ssize_t further = rest && PyTuple_CheckExact(rest) ? PyTuple_GET_SIZE(rest) : 0, at = 0;
-    PyObject *payload = PyDict_New(), *keywords = named ? PyTuple_New(named) : NULL;
-    PyObject **args = PyMem_Malloc((plain + further + named + 1) * sizeof(PyObject *));
-    if (payload == NULL || (named && keywords == NULL) || args == NULL) goto failed;
-    for (int i = receiver && plain ? 1 : 0; i < plain; i++) args[at++] = frame_local(frame, code, i);
-    for (Py_ssize_t i = receiver && !plain ? 1 : 0; i < further; i++) args[at++] = PyTuple_GET_ITEM(rest, i);
-    for (int i = 0; i < named; i++) {
-        args[at++] = frame_local(frame, code, plain + i);
-        PyTuple_SET_ITEM(keywords, i, Py_NewRef(PyTuple_GET_ITEM(code->co_localsplusnames, plain + i)));
-    }
-    if (encode_arguments(tracer, payload, args, at, keywords) < 0) goto failed;
-    if (mapping && PyDict_CheckExact(mapping) && encode_mapping(tracer, payload, mapping) < 0) goto failed;
-    PyMem_Free(args);
-    Py_XDECREF(keywords);
-    return payload;
-failed:
-    if (!PyErr_Occurred()) PyErr_NoMemory();
-    PyMem_Free(args);
-    Py_XDECREF(keywords);
-    Py_XDECREF(payload);
-    return NULL;
-}
-
-/* The same objects themselves, as a tuple; those by keyword in a dict. */
+/* The arguments of a function that starts, as a tuple; those by keyword in a dict. */
 static PyObject *frame_arguments(RunFrame *frame, PyObject **keywords) {
     PyCodeObject *code = frame_code(frame);
     int plain = code->co_argcount, named = code->co_kwonlyargcount;
@@ -91,14 +62,27 @@ static PyObject *frame_arguments(RunFrame *frame, PyObject **keywords) {
     for (Py_ssize_t i = 0; i < further; i++) PyTuple_SET_ITEM(arguments, plain + i, Py_NewRef(PyTuple_GET_ITEM(rest, i)));
     bool mapped = mapping && PyDict_CheckExact(mapping) && PyDict_GET_SIZE(mapping);
     if (!named && !mapped) return arguments;
-    *keywords = mapped ? PyDict_Copy(mapping) : PyDict_New();
+    *keywords = PyDict_New();
     for (int i = 0; *keywords != NULL && i < named; i++) {
         PyObject *value = frame_local(frame, code, plain + i);
         if (value && PyDict_SetItem(*keywords, PyTuple_GET_ITEM(code->co_localsplusnames, plain + i), value) < 0)
             Py_CLEAR(*keywords);
     }
+    if (*keywords != NULL && mapped && PyDict_Update(*keywords, mapping) < 0) Py_CLEAR(*keywords);
     if (*keywords == NULL) Py_CLEAR(arguments);
     return arguments;
+}
+
+/* The same as fields of an event, without the receiver. */
+static PyObject *parameters(Tracer *tracer, RunFrame *frame, bool receiver) {
+    PyObject *keywords = NULL, *arguments = frame_arguments(frame, &keywords), *payload = arguments ? PyDict_New() : NULL;
+    if (payload != NULL &&
+        (encode_arguments(tracer, payload, &PyTuple_GET_ITEM(arguments, receiver), PyTuple_GET_SIZE(arguments) - receiver, NULL) < 0 ||
+         (keywords != NULL && encode_mapping(tracer, payload, keywords) < 0)))
+        Py_CLEAR(payload);
+    Py_XDECREF(arguments);
+    Py_XDECREF(keywords);
+    return payload;
 }
 
 /* The first argument, which may be the receiver. */

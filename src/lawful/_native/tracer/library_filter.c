@@ -2,9 +2,7 @@
    is such code, in a program that imports more than it runs: its file and a few names are enough to tell. watch_planner.py
    makes the filter and decides about all other code; plan.c uses it. tests/sources/python/test_library_filter.py compares it
    with `plan`. */
-#include "tracer/library_filter.h"
-
-#include "tracer/name_resolution.h"
+#include "tracer/tracer.h"
 
 #include <stddef.h>
 #include <structmember.h>

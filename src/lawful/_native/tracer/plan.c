@@ -3,8 +3,6 @@
    tests/sources/python/test_planned_once.py tests it. */
 #include "tracer/tracer.h"
 
-#include "tracer/library_filter.h"
-
 Py_ssize_t plan_index = PY_SSIZE_T_MAX;
 
 /* ---- code objects ---------------------------------------------------------------------------------------------------- */

@@ -2,9 +2,7 @@
    there. lawful/sources/python/sites.py calls `walk_code`. It must match `StackWalk` in stack_walk.py and `_probes` in
    sites.py, which say what they do; what instructions do comes from there in tables.
    tests/sources/python/test_sites_native.py compares both. */
-#include "rml/rml.h"
-
-#include "tracer/sites.h"
+#include "tracer/tracer.h"
 
 typedef enum {
     R_PLAIN, R_EXTENDED, R_CALL, R_CALL_KW, R_CALL_EX, R_KW_NAMES, R_COPY, R_SWAP, R_GLOBAL, R_ATTR, R_METHOD, R_SUPER_ATTR,

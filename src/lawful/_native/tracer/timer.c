@@ -4,7 +4,7 @@
    After the sleep the thread needs the interpreter's lock. A program that releases the lock again and again for a moment, as
    an event loop does, takes it back before another thread has woken up: that thread would wake and sleep for nothing, and the
    program would pay for it each time. So the main thread is asked to wait, for a moment, until the lock was taken. */
-#include "tracer/timer.h"
+#include "tracer/tracer.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -2,7 +2,6 @@
    it, and engine/session.py uses it. Its twin is `PythonTracer` in pytracer.py; tests/sources/python/test_tracer_*.py run on
    both. */
 #include "messages/messages.h"
-#include "tracer/library_filter.h"
 #include "tracer/learner_feed.h"
 
 static unsigned long serials;

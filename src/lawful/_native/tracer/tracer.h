@@ -394,11 +394,25 @@ int64_t cost_begin(Tracer *tracer);
 void cost_end(Tracer *tracer, int64_t began, unsigned measurements);
 
 extern PyTypeObject TracerType;
+
+/* ---- parts that Python uses by themselves --------------------------------------------------------------------------- */
+
+extern PyTypeObject LibraryFilterType;  /* library_filter.c */
+/* Is it known, without asking Python, that a function that starts for the first time is of no interest? Then that is noted. */
+bool library_filter_dismisses(PyObject *library_filter, PyCodeObject *code, PyObject *module);
+
+extern PyTypeObject ChangeWatchType;    /* name_resolution.c */
+bool change_watch_unchanged(PyObject *change_watch); /* is it certain that nothing has changed since it was last asked? */
+
+extern PyTypeObject TimerType;          /* timer.c */
 PyObject *call_without_frames(PyObject *module, PyObject *callable); /* call_without_frames.c */
+PyObject *walk_code(PyObject *module, PyObject *args);               /* sites.c */
 
 #define TRACER_METHODS                                                                                                 \
     {"call_without_frames", call_without_frames, METH_O,                                                               \
-     "call_without_frames(callable)\n--\n\nCall a function with an empty stack below it, and the whole depth of recursion."},
+     "call_without_frames(callable)\n--\n\nCall a function with an empty stack below it, and the whole depth of recursion."}, \
+    {"walk_code", walk_code, METH_VARARGS,                                                                             \
+     "walk_code(code, bytecode, wanted, tables, making, marks)\n--\n\nThe probes at wanted instructions, and where paths meet."},
 
 int64_t tracer_now(void);                       /* nanoseconds of the monotonic clock */
 extern bool ticks_counted HIDDEN;               /* the processor counts them, at a constant rate */

@@ -1,1 +1,1 @@
-"""Teachers: who knows which sequences of events end in the error, and what that rests on."""
+"""Teachers answer which sequences of events end in the error, and say how complete their answers are."""

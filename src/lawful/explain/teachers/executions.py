@@ -1,4 +1,4 @@
-"""The teacher that has seen every execution: a program is run through once, and all is answered from that."""
+"""The teacher for sources of executions: it runs all of them once, and answers from the list."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_functions_are_events_in_the_order_of_the_source(write: Write) -> None:
     program = instrument(write(CHAIN))
     assert labels(program) == ("far", "tick", "middle", "near", "assert")
     assert [event.line for event in program.alphabet.events] == [5, 5, 6, 7, 12]
-    assert program.alphabet.events[-1].file == str(program.path)
+    assert program.alphabet.events[-1].file == str(program.source.path)
 
 
 def test_the_nearest_to_the_error_are_chosen(write: Write) -> None:

@@ -47,7 +47,7 @@ class CTeacher(OptionalAnswers, ABC):
             raise LawfulError(
                 "c-error-unreachable",
                 f"no way through {program.target}() leads to {_error_text(program)}",
-                where=str(program.path),
+                where=str(program.source.path),
                 hint="control never comes there, as after a return; another assertion is chosen with --error file.c:17",
             )
         self.alphabet = program.alphabet

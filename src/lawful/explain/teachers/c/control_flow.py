@@ -49,9 +49,9 @@ class ControlFlowGraph:
     def addresses(self) -> list[str]:
         """Functions whose names stand elsewhere than in a call: a call through a pointer may reach any of them."""
         found = set()
-        for child in below(self.program.tree):
+        for child in below(self.program.source.tree):
             is_called = isinstance(child.parent, c_ast.FuncCall) and child.slot == "name"
-            if isinstance(child.node, c_ast.ID) and child.node.name in self.program.functions and not is_called:
+            if isinstance(child.node, c_ast.ID) and child.node.name in self.program.source.functions and not is_called:
                 found.add(str(child.node.name))
         return sorted(found)
 
@@ -102,7 +102,7 @@ class ControlFlowGraph:
     def lay(self, name: str, enter: int, leave: int) -> None:
         self.stack.append(name)
         frame = _FunctionWalk(name, leave)
-        self.link(self.statement(self.program.functions[name].body, enter, frame), leave)
+        self.link(self.statement(self.program.source.functions[name].body, enter, frame), leave)
         self.stack.pop()
 
     def statement(self, node: c_ast.Node | None, at: int, frame: _FunctionWalk) -> int:
@@ -270,9 +270,9 @@ class ControlFlowGraph:
         if name == OTHER:
             self.link(at, self.ended)
             return at
-        if name is None or name in self.program.variables:
+        if name is None or name in self.program.source.variables:
             return self.through_pointer(node, at, frame)
-        if name in self.program.functions:
+        if name in self.program.source.functions:
             return self.call(name, at)
         # A function without a body may call back those that it is given.
         return self.calls_back(given, at)
@@ -282,13 +282,13 @@ class ControlFlowGraph:
         self.link(at, after)
         # A variable here may have the name of a function elsewhere.
         named = called(node)
-        for name in sorted({*self.taken, *([str(named)] if named in self.program.functions else [])}):
+        for name in sorted({*self.taken, *([str(named)] if named in self.program.source.functions else [])}):
             self.link(self.call(name, at), after)
         return after
 
     def calls_back(self, given: Sequence[c_ast.Node], at: int) -> int:
         names = [one.name for part in given for one in _nodes(part) if isinstance(one, c_ast.ID)]
-        backs = [name for name in names if name in self.program.functions]
+        backs = [name for name in names if name in self.program.source.functions]
         if backs:
             middle = self.new()
             self.link(at, middle)

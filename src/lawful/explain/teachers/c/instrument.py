@@ -1,4 +1,4 @@
-"""The program as CBMC is given it: events, the assertion, exits and inputs are calls that a question defines."""
+"""Rewrites a C program for CBMC: events, the assertion, exits and inputs become calls that each query defines."""
 
 from __future__ import annotations
 
@@ -70,18 +70,15 @@ class ProgramInput:
 class Instrumented:
     """The text of the program, and what its calls mean."""
 
-    path: Path
+    source: CProgram
     target: str
     alphabet: Alphabet
-    tree: c_ast.FileAST
-    functions: dict[str, c_ast.FuncDef]
     text: str
     at_end: bool
     """Whether the end of the program is the error."""
 
     inputs: list[ProgramInput] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    variables: set[str] = field(default_factory=set)
     wholes: dict[int, ObjectInput] = field(default_factory=dict)
     """Inputs that are several numbers, by the first of these."""
 
@@ -141,19 +138,8 @@ def instrument(
     for one in reversed(chosen):
         one.insert(c_ast.FuncCall(c_ast.ID(LEARN), c_ast.ExprList([c_ast.Constant("int", str(letters[one.label]))])))
     writer.drop_unused()
-    return Instrumented(
-        program.path,
-        target,
-        alphabet,
-        program.tree,
-        program.functions,
-        writer.text(),
-        at_end,
-        writer.inputs,
-        writer.warnings,
-        program.variables,
-        writer.wholes,
-    )
+    text = writer.text()
+    return Instrumented(program, target, alphabet, text, at_end, writer.inputs, writer.warnings, writer.wholes)
 
 
 class _Writer:

@@ -1,4 +1,4 @@
-"""The process between ours and the program's: when ours is gone, however it ended, the program ends too."""
+"""A guard process between the parent and the program: when the parent is gone, the guard ends the program."""
 
 from __future__ import annotations
 

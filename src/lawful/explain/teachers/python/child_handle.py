@@ -162,18 +162,20 @@ class ChildHandle:
                 try:
                     status = self._process.wait(patience)
                 except subprocess.TimeoutExpired:  # it has closed the pipe, and goes on
-                    number = self._number()
-                    self.close()
-                    raise ChildDied(-signal.SIGKILL, number, hung=True) from None
+                    raise self._hung() from None
                 ended, code = struct.unpack_from("Qq", self._beats, 16)
                 raise ChildDied(code if ended else status, self._number(), hung=False)
             now = time.monotonic()
             if self._beat() != beat:
                 beat, since = self._beat(), now
             elif now - since > patience:
-                number = self._number()
-                self.close()
-                raise ChildDied(-signal.SIGKILL, number, hung=True)
+                raise self._hung()
+
+    def _hung(self) -> ChildDied:
+        """Ends a process that shows no sign of life."""
+        number = self._number()
+        self.close()
+        return ChildDied(-signal.SIGKILL, number, hung=True)
 
     def _next(self) -> dict[str, Any] | None:
         if len(self._buffer) < 4:

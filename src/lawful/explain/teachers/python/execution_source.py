@@ -1,4 +1,4 @@
-"""A Python program as a source of executions: its own process runs it, and all that is left open is said."""
+"""A Python program as a source of executions: it runs in a process of its own, and a report says what was left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One execution in a process of its own, in the child process: it may leave anything behind there, or die."""
+"""Runs one execution in a forked process, so that it may change any state, or die, without harm."""
 
 from __future__ import annotations
 

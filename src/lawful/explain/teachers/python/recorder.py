@@ -1,4 +1,4 @@
-"""The word of the execution that is running: letters as they come, and how an execution that takes too long ends."""
+"""Records the word of the running execution, and cuts off executions that take too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One execution in the child process: the function is called, its word recorded, and what it ended in judged."""
+"""Runs one execution in the child process: calls the function, records its word, and judges its outcome."""
 
 from __future__ import annotations
 

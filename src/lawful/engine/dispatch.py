@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from lawful.engine.sample_tracking import SampleTracking
 
 SeenBy = dict[int | str, tuple[LawJudge, ...]]
-"""By id, the laws that have seen an object, until it is gone: the others need not be told of its end."""
+"""By id, the laws that have seen an object, until it is gone: its end need not go to the others."""
 
 
-_FEW_LAWS = 3  # a law passes over an event as fast as one can tell whether it would
+_FEW_LAWS = 3  # a law skips an event as fast as a route is looked up
 
 
 class Router:
@@ -82,7 +82,7 @@ def dispatch(
         number, event = entry
         try:
             concerned = routes[event["event"], event.get("name")]
-        except (KeyError, TypeError):  # it has no kind, or its name is no word
+        except (KeyError, TypeError):  # it has no kind, or its name is not a string
             concerned = routes.find(event.get("event"), event.get("name"))
         if samples is not None:
             concerned = samples.admit(event, concerned)
@@ -115,7 +115,7 @@ def _note_objects(event: Event, laws: tuple[LawJudge, ...], seen: SeenBy) -> Non
 def _end_listeners(
     seen: tuple[LawJudge, ...] | None, concerned: tuple[LawJudge, ...]
 ) -> tuple[bool, tuple[LawJudge, ...]]:
-    """Has a law seen an object that is gone; and the laws that must be told of its end.
+    """Has a law seen an object that is gone; and the laws that must get its end.
 
     A law may stop ignoring such ends when it judges other events of the batch.
     """

@@ -1,4 +1,4 @@
-"""Which earlier events explain a violation: those about the objects that the law has to do with there."""
+"""Which earlier events explain a violation: those about the objects that the law concerns there."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def merged(direct: Sequence[Numbered], related: Sequence[Numbered], most: int) -
 def _known_to(monitor: Monitor, event: Event | None) -> Iterator[Any]:
     """The values in an event that the law takes up: the objects it is about."""
     if event is not None:
-        # Where objects have ids, other values are no objects. Traces of other makers may have no ids.
+        # Where objects have ids, other values are not objects. Traces of other makers may have no ids.
         for value in list(mentioned_ids(event)) or _scalars(event):
             if monitor.relevant(event, (value,)):
                 yield value
 
 
 def _tells(value: Any) -> bool:
-    """Can events about one thing be told by this value from events about others?"""
+    """Does this value distinguish events about one thing from events about others?"""
     return isinstance(value, int | str | dict | list) and not isinstance(value, bool)
 
 
@@ -91,7 +91,7 @@ class Evidence:
         """A finding gets `history` earlier events, and one about a view so many `messages`, for a diagram."""
         self._history = history
         self._messages = messages
-        # Where it began is told in any case. One more message than is shown tells whether there are more.
+        # A finding always shows where it began. One more message than is shown tells whether there are more.
         self.recent = RecentEvents(max(history, messages and messages + 1, 1), shown=max(history, 1))
         self.kept: list[tuple[int, Event]] = []
         self._by_object: dict[Hashable, list[Numbered]] | None = None  # the same, if somebody asked
@@ -257,7 +257,7 @@ class RecentEvents:
         return events
 
     def about(self, monitor: Monitor, values: Sequence[Any], before: int) -> tuple[Numbered, ...]:
-        """Events before this one that have to do with the values, or if there are none, with the law."""
+        """Events before this one about the values; if none is found, about the law."""
         if not self.most:
             return ()
         _open(self._last)

@@ -142,7 +142,7 @@ class FindingLog:
         return self._by_law.get(law, 0) >= _MOST_FINDINGS
 
     def _is_suppressed(self, law: str, event: Event | None) -> bool:
-        """Does the source, or the project's configuration, say that this is meant?"""
+        """Does the source, or the project's configuration, suppress this?"""
         if self._suppressions is None or event is None:
             return False
         file, line = event.get("file"), event.get("line")

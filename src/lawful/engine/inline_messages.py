@@ -29,7 +29,7 @@ class InlineMessages:
         """`routes` says which laws get an event."""
         self._routes = routes
         self.inline_check: Any = core.native.InlineCheck() if enabled and core.native is not None else None
-        self.barred = False  # it stays closed: a child process has to tell of all that it judges
+        self.barred = False  # it stays closed: a child process needs an event for all that it judges
         self._recent = recent
         if self.inline_check is not None:
             self.inline_check.max_per_group, self.inline_check.max_overall = recent.most, recent.others

@@ -13,7 +13,7 @@ class JudgingLock:
     """Held by the thread that judges, or that changes laws."""
 
     def __init__(self, inline: InlineMessages, taken: Callable[[], None], may_open: Callable[[], bool]) -> None:
-        """`taken` takes over what was judged inline. `may_open`: may messages be judged inline when nobody judges?"""
+        """`taken` takes over messages that were judged inline; `may_open` says whether that is allowed between batches."""
         self._inline = inline
         self._taken = taken
         self._may_open = may_open
@@ -28,7 +28,7 @@ class JudgingLock:
 
     @contextmanager
     def judge(self) -> Iterator[None]:
-        """Hold the lock to judge. What a handler of a signal tells meanwhile is put off: see `mine`."""
+        """Hold the lock to judge. Events of a signal handler wait meanwhile: see `mine`."""
         with self._lock:
             self._judging = get_ident()
             try:
@@ -49,13 +49,13 @@ class JudgingLock:
                 self.reopen()
 
     def settle(self) -> None:
-        """Take over what was judged inline, so that few messages wait."""
+        """Take over the messages that were judged inline, so that few of them wait."""
         if self._inline.count and not self.mine:
             with self._lock:
                 self._taken()
 
     def _close(self) -> None:
-        """From now on, messages wait. What was judged before has come before."""
+        """From now on, messages wait. Those that were judged inline have come before."""
         self._inline.close()
         self._taken()
 

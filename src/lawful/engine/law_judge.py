@@ -97,7 +97,7 @@ class LawJudge:
         return [value for value in values if isinstance(value, int | str)]
 
     def judge(self, broken: Broken) -> None:
-        """Take the events in the queue; `broken` is told of those that break the law."""
+        """Take the events in the queue; `broken` is called for those that break the law."""
         events, numbers = self.queue.take()
         if self.notes:
             noted = events[: self.notes]
@@ -139,7 +139,7 @@ class LawJudge:
             self.over = monitor.rejected_at is not None
             return
         while start < len(events):
-            # What is fed behind a violation is fed again: so, where there are many, little at once.
+            # Events after a violation are fed again: so, where there are many, few at once.
             if span == len(events):
                 verdict = monitor.feed(events, numbers)
             else:

@@ -30,7 +30,7 @@ _LEARNED = "learned"
 _FIRSTS = "firsts"
 _MOST_LOOKED_AT = 8  # children, at one fork
 
-# To tell what was learned takes time, which grows with it: so many seconds, and every so many-th second.
+# Writing the learned state takes time, which grows with it: so many seconds, and every so many-th second.
 _TELLING = 0.1
 _SHARE = 20
 _CALM = 0.02  # seconds: a process that was at rest and is not, is not soon so again
@@ -49,7 +49,7 @@ class ProcessMember:
         self._flusher = flusher
         self._at_once = at_once
         self.on_exit: Callable[[int], None] | None = None
-        """Is told the code in the last moment before `os._exit`."""
+        """Called with the exit code in the last moment before `os._exit`."""
         self.on_exec: Callable[[], None] | None = None
         """Is called, in the first process, in the last moment before another program takes its place."""
         self.folder: RunFolder | None = None
@@ -76,7 +76,7 @@ class ProcessMember:
         return self.folder
 
     def prepared(self) -> bool:
-        """Is there a folder, so that there can be children who hand in something? If not, that is told."""
+        """Is there a folder, so that there can be children who hand in something? If not, the report says so."""
         try:
             self.found()
         except OSError as error:

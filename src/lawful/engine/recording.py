@@ -30,7 +30,7 @@ class Recording:
         return self.writer is not None
 
     def begin(self, path: str, live: LawRun, setup: TracerSetup, *, apart: bool) -> None:
-        """Write from now on. `apart`: what is seen never becomes events, and another tracer must tell of it."""
+        """Write from now on. `apart`: what is seen never becomes events, and another tracer must record it."""
         self.writer = trace_writer(path)
         if apart:
             self._tracer = setup.recorder(self.writer.write_many)

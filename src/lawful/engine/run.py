@@ -52,7 +52,7 @@ class LawRun(RunCounts):
         whole_trace: bool = False,
         first_only: bool = False,
     ) -> None:
-        """`on_finding` is told of each finding once, when it is first made; its count may still grow.
+        """`on_finding` is called once for each finding, when it is first made; its count may still grow.
 
         With `messages`, findings about views have so many earlier messages, for a diagram. With `tracking`, laws about
         objects see only what those objects do that are followed. With `whole_trace`, the events are a trace from its
@@ -330,7 +330,7 @@ class LawRun(RunCounts):
             self.log.violation_at_end(judge, expectation, self._number + 1)
 
     def learned(self, learner: LiveLearner) -> None:
-        """Take over what was learned. Events that only the learner saw are events like the others."""
+        """Take over the learner's anomalies. Events that only the learner saw are events like the others."""
         if learner.direct:
             self._events += learner.learner.events
         self.learner = learner

@@ -60,7 +60,7 @@ class TraceRun:
         tracking: SampleTracking | None = None,
         suppressions: Suppressions | None = None,
     ) -> None:
-        """`on_finding` is told of the findings of a stream when they are made; a file's are known when it is read."""
+        """`on_finding` is called for each finding of a stream when it is made; a file's are known when it is read."""
         self._settings = settings or TraceSettings()
         self._on_finding = on_finding
         self.law_run = LawRun(

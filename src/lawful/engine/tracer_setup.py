@@ -115,16 +115,16 @@ class TracerSetup:
             self.deliver_in_batches()
 
     def emit_rest(self) -> None:
-        """What other processes have sent, as far as it was not told yet."""
+        """What other processes have sent, as far as it was not delivered yet."""
         for event in () if self.messages is None else self.messages.rest():
             self.tracer.emit(event)
 
     def deliver_next_at_once(self) -> None:
-        """Tell of the next event at once."""
+        """Deliver the next event at once."""
         self._gather(1)
 
     def deliver_in_batches(self) -> None:
-        """Tell of events when there are many, as in the beginning."""
+        """Deliver events when there are many, as at the start."""
         self._gather(self.gathered)
 
     def _gather(self, number: int) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 OnViolation = Literal["report", "raise", "stop", "count"]
 AT_ONCE: Final = ("raise", "stop")  # what is to be done before the program goes on
 
-# Kinds of events that tell of what has already happened: it is too late to raise an exception in front of it.
+# Kinds of events about something that has already happened: it is too late to raise an exception in front of it.
 AFTER: Final = frozenset({"func_post", "func_raise", "new", "gone", "field_read", "yield"})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lawful.config import Config, LearnConfig
-from lawful.engine.watch_settings import BUFFER, Settings
+from lawful.engine.watch_settings import BUFFER, WatchSettings
 from lawful.sources.python.scope import Scope
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ HISTORY = 10
 """How many earlier events a finding shows by default."""
 
 
-def watch_settings(asked: Config, project: Path, **more: Any) -> Settings:
-    """The settings that a configuration asks for; `more` are fields of `Settings` that it does not know."""
+def watch_settings(asked: Config, project: Path, **more: Any) -> WatchSettings:
+    """The settings that a configuration asks for; `more` are fields of `WatchSettings` that it does not know."""
     groups: tuple[tuple[str, tuple[Binding, ...]], ...] = ()
     if asked.groups:
         from lawful.laws.grammar.groups import read_groups
@@ -37,10 +37,10 @@ def watch_settings(asked: Config, project: Path, **more: Any) -> Settings:
         "groups": groups,
         "ignore": asked.ignore,
     }
-    return Settings(**values | more)
+    return WatchSettings(**values | more)
 
 
-def with_learner(settings: Settings, asked: LearnConfig) -> tuple[Settings, LearningHistory | None]:
+def with_learner(settings: WatchSettings, asked: LearnConfig) -> tuple[WatchSettings, LearningHistory | None]:
     """The settings of a run that learns, and its store of earlier runs, if it has one."""
     from lawful.engine import learner_setup
 

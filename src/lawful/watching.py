@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lawful.engine.findings import Finding
     from lawful.engine.sample_tracking import ConfidenceHistory
     from lawful.engine.session import Session
-    from lawful.engine.watch_settings import Settings
+    from lawful.engine.watch_settings import WatchSettings
     from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
@@ -49,7 +49,7 @@ class Watch:
     def __init__(
         self,
         laws: Sequence[Law],
-        settings: Settings,
+        settings: WatchSettings,
         on_finding: Callable[[Finding], None] | None = None,
         store: str | None = None,
     ) -> None:
@@ -272,12 +272,12 @@ def watch(
     `groups` says what the groups of views are, if the views do not: `{"WorkerGroup": "class app.Worker"}`.
     """
     from lawful.config import find_project
-    from lawful.engine.watch_settings import Settings
+    from lawful.engine.watch_settings import WatchSettings
     from lawful.sources.python.scope import Scope
 
     _check_choices(on_violation, history)
     folder = find_project(_file(sys._getframe(1).f_code) if project is None else project)
-    settings = Settings(
+    settings = WatchSettings(
         scope=Scope(_names(calls), _names(public), _names(fields), _names(include), _names(exclude), folder),
         trace=_path(trace),
         history=history,
@@ -341,7 +341,7 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _with_learner(settings: Settings, learn: Learn) -> Settings:
+def _with_learner(settings: WatchSettings, learn: Learn) -> WatchSettings:
     """The settings of a watch that learns, if it does."""
     if learn is False or learn is None:
         return settings

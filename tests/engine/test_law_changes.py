@@ -16,7 +16,7 @@ import sys, threading
 from lawful import rml
 from lawful.engine.law_changes import change_laws
 from lawful.engine.session import Session
-from lawful.engine.watch_settings import Settings
+from lawful.engine.watch_settings import WatchSettings
 from lawful.sources.python.scope import Scope
 from lawful.learning.parameters import Parameters
 
@@ -41,7 +41,7 @@ class B:
     def close(self): pass
 
 def begin(*laws, **settings):
-    session = Session(Settings(core=CORE, **settings), laws)
+    session = Session(WatchSettings(core=CORE, **settings), laws)
     session.start()
     return session
 

@@ -11,7 +11,7 @@ import pytest
 
 from lawful.engine.run import LawRun
 from lawful.engine.session import Session
-from lawful.engine.watch_settings import Settings
+from lawful.engine.watch_settings import WatchSettings
 from lawful.laws import catalog
 from lawful.laws.loader import load_law
 from lawful.sources.python.scope import Scope
@@ -93,7 +93,7 @@ def test_the_parent_has_it_before_the_next_fork(tmp_path: Path) -> None:
     space: dict[str, Any] = {"__name__": "program"}
     exec(compile(program.read_text(encoding="utf-8"), str(program), "exec"), space)
     law = load_law(catalog.find(NAME), name=NAME)
-    session = Session(Settings(scope=Scope(project=tmp_path)), [law])
+    session = Session(WatchSettings(scope=Scope(project=tmp_path)), [law])
     (live,) = session.live.laws
     session.start()
     try:

@@ -14,7 +14,7 @@ from lawful.cli.protected_output import notify
 from lawful.cli.trace_input import keep
 from lawful.config import find_project
 from lawful.diagnostics import Source, render_all
-from lawful.engine.watch_settings import BUFFER, Settings
+from lawful.engine.watch_settings import BUFFER, WatchSettings
 from lawful.errors import LawError, LawfulError
 from lawful.laws.loader import find_laws, is_shipped, load_law
 from lawful.run_setup import watch_settings
@@ -117,7 +117,7 @@ def find_program(ctx: click.Context, words: Sequence[str]) -> launcher.LaunchedP
     return launcher.module(words) if ctx.meta[_MODULE] else launcher.script(words)
 
 
-def combined_settings(program: launcher.LaunchedProgram, given: config.Config) -> tuple[config.Config, Settings]:
+def combined_settings(program: launcher.LaunchedProgram, given: config.Config) -> tuple[config.Config, WatchSettings]:
     """The project's configuration and the options together, and the settings they lead to."""
     project = find_project(program.folder)
     both = config.combined(config.load(str(project)), given)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lawful.cli.protected_output import ReportFile
     from lawful.engine.learner_setup import LearningHistory
     from lawful.engine.session import Session
-    from lawful.engine.watch_settings import Settings
+    from lawful.engine.watch_settings import WatchSettings
     from lawful.learning.learner import Learner
     from lawful.reports.baseline import KnownFindings
 
@@ -134,8 +134,8 @@ def command(
 
 
 def _settings(
-    both: config.Config, settings: Settings, learning: Mapping[str, Any], learns: bool, paths: Mapping[str, Any]
-) -> tuple[Settings, LearningHistory | None]:
+    both: config.Config, settings: WatchSettings, learning: Mapping[str, Any], learns: bool, paths: Mapping[str, Any]
+) -> tuple[WatchSettings, LearningHistory | None]:
     """The settings with sampling and learning, as asked for, and the learner's store; refuses what says nothing."""
     if not (both.laws or settings.trace or learns):
         hint = "--law FILE, a name of the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
@@ -173,7 +173,7 @@ class _Outputs:
     def opened(
         cls,
         both: config.Config,
-        settings: Settings,
+        settings: WatchSettings,
         needed: Sequence[str | None],
         *,
         output: str | None,
@@ -196,7 +196,7 @@ class _Outputs:
             diagrams = Diagrams(diagram, [*others, output], both.history)
         return cls(file, format_of(form, output), known, export, picture, diagram, diagrams)
 
-    def settings(self, settings: Settings) -> Settings:
+    def settings(self, settings: WatchSettings) -> WatchSettings:
         """The settings of a run that keeps the messages that diagrams show."""
         if self.diagrams is not None:
             return replace(settings, messages=self.diagrams.messages)
@@ -227,7 +227,7 @@ def _serve(session: Session, port: str, program: tuple[str, ...]) -> None:
     notify(f"this run is shown at {shown}")
 
 
-def _known(baseline: str | None, settings: Settings, *, update: bool) -> KnownFindings | None:
+def _known(baseline: str | None, settings: WatchSettings, *, update: bool) -> KnownFindings | None:
     """The baseline to use or to write, if there is one."""
     if baseline is None and not update:
         return None

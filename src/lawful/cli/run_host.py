@@ -23,7 +23,7 @@ from lawful.sources.python import launcher
 
 if TYPE_CHECKING:
     from lawful.engine.run import LawRun
-    from lawful.engine.watch_settings import Settings
+    from lawful.engine.watch_settings import WatchSettings
     from lawful.laws.protocol import Law
     from lawful.reports.baseline import KnownFindings
 
@@ -36,7 +36,7 @@ class ProgramHost:
     def __init__(
         self,
         program: launcher.LaunchedProgram,
-        settings: Settings,
+        settings: WatchSettings,
         laws: Sequence[Law],
         report: Callable[[Session], None],
         fail_on: str | None = None,

@@ -20,7 +20,7 @@ from lawful.errors import LawfulError
 if TYPE_CHECKING:
     from lawful.confidence.engine import Confidence, Counted
     from lawful.engine.sample_tracking import ConfidenceHistory
-    from lawful.engine.watch_settings import Settings
+    from lawful.engine.watch_settings import WatchSettings
     from lawful.laws.protocol import Law
 
 _NAMES = ("confidence", "error_rate", "policy", "overhead")
@@ -68,7 +68,7 @@ def given(flags: dict[str, Any], learn: Mapping[str, Any]) -> config.SamplingCon
     return config.SamplingConfig(**told, **{name: learn.get(name) for name in SHARED})
 
 
-def sampled(settings: Settings, asked: config.SamplingConfig, *, laws: bool) -> Settings:
+def sampled(settings: WatchSettings, asked: config.SamplingConfig, *, laws: bool) -> WatchSettings:
     """The settings of a run that samples."""
     from lawful.engine import sample_tracking
 

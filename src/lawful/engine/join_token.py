@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lawful.engine.session import Session
-    from lawful.engine.watch_settings import Settings
+    from lawful.engine.watch_settings import WatchSettings
     from lawful.laws.protocol import Law
 
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class JoinToken:
     """A child process joins the run when it unpickles this."""
 
-    settings: Settings
+    settings: WatchSettings
     laws: tuple[Law, ...]
     folder: str
     began: float
@@ -41,7 +41,7 @@ class JoinToken:
 _arrived: Session | None = None
 
 
-def arrive(settings: Settings, laws: tuple[Law, ...], folder: str, began: float) -> str:
+def arrive(settings: WatchSettings, laws: tuple[Law, ...], folder: str, began: float) -> str:
     """In a new process: join the run. Whatever goes wrong here must not be the program's trouble."""
     global _arrived
     try:

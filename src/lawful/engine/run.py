@@ -16,8 +16,7 @@ from lawful.engine.law_judge import LawJudge
 from lawful.engine.law_set import LawSet
 from lawful.engine.recording import write_batch
 from lawful.engine.run_counts import RunCounts
-from lawful.engine.violation_response import Offence, ViolationResponse
-from lawful.engine.violations import OnViolation
+from lawful.engine.violations import Offence, OnViolation, ViolationResponse
 from lawful.laws.protocol import Law, Verdict
 
 if TYPE_CHECKING:

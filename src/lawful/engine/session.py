@@ -13,7 +13,7 @@ from lawful.engine.recording import Recording
 from lawful.engine.run import LawRun
 from lawful.engine.suppressions import Suppressions
 from lawful.engine.tracer_setup import TracerSetup
-from lawful.engine.watch_settings import Settings
+from lawful.engine.watch_settings import WatchSettings
 from lawful.pristine_os import clock
 from lawful.sources.python import children, emitting, tracer_choice
 from lawful.sources.python.flusher import INTERVAL, Flusher
@@ -40,7 +40,7 @@ class Session:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: WatchSettings,
         laws: Sequence[Law] = (),
         *,
         on_finding: Callable[[Finding], None] | None = None,

@@ -11,7 +11,7 @@ from lawful.sources.python.watch_planner import LawWatchPlanner
 if TYPE_CHECKING:
     from lawful.engine.live_learning import LiveLearner
     from lawful.engine.tracer_sampling import TracerSampler
-    from lawful.engine.watch_settings import Settings
+    from lawful.engine.watch_settings import WatchSettings
     from lawful.laws.protocol import Law
     from lawful.sources.actors.messages import MessageSource
     from lawful.sources.python.tracer_choice import Core
@@ -30,7 +30,7 @@ class TracerSetup:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: WatchSettings,
         laws: Sequence[Law],
         core: Core,
         deliver: Callable[[list[Event]], None],

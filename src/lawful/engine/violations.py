@@ -1,13 +1,14 @@
-"""What a violation leads to, as the program meets it."""
+"""What a violation does to the program: nothing, an exception in front of what is about to happen, or the end."""
 
 from __future__ import annotations
 
+from _thread import get_ident
 from typing import TYPE_CHECKING, Final, Literal
 
 from lawful.engine.wording import message
 
 if TYPE_CHECKING:
-    from lawful.engine.findings import Finding
+    from lawful.engine.findings import Event, Finding
 
 OnViolation = Literal["report", "raise", "stop", "count"]
 AT_ONCE: Final = ("raise", "stop")  # what is to be done before the program goes on
@@ -35,3 +36,41 @@ class Stop(SystemExit):
     def __init__(self, finding: Finding) -> None:
         super().__init__(1)
         self.finding = finding
+
+
+Offence = tuple["Finding", "Event"]
+"""A violation that an event has made, and that event."""
+
+
+class ViolationResponse:
+    """Raises `Violation` or `Stop`, as `on_violation` says."""
+
+    def __init__(self, on_violation: OnViolation) -> None:
+        self.on_violation = on_violation
+        self.stopping: Finding | None = None  # the program is to end for this
+        self._stopped: set[int] = set()  # threads in which `Stop` was raised
+
+    @property
+    def at_once(self) -> bool:
+        """Must it be known before the program goes on whether a law was broken?"""
+        return self.on_violation in AT_ONCE
+
+    def prevents(self, offence: Offence | None) -> bool:
+        """Will what has broken a law not happen?"""
+        return offence is not None and self.on_violation == "raise" and offence[1].get("event") not in AFTER
+
+    def stop_for(self, offence: Offence | None) -> None:
+        if self.on_violation == "stop" and offence is not None and self.stopping is None:
+            self.stopping = offence[0]
+
+    def act(self, offence: Offence | None, last: Event | None) -> None:
+        """Raise what is to be raised after a batch with this offence and this last event."""
+        if offence is not None and self.prevents(offence):
+            raise Violation(offence[0])
+        # Ending one thread does not end the others: each ends where it next is seen. An object is reclaimed anywhere,
+        # also where an exception would be lost.
+        if self.stopping is not None and last is not None and last.get("event") != "gone":
+            me = get_ident()
+            if me not in self._stopped:
+                self._stopped.add(me)
+                raise Stop(self.stopping)

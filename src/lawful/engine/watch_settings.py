@@ -18,7 +18,7 @@ BUFFER = 4096
 
 
 @dataclass(frozen=True)
-class Settings:
+class WatchSettings:
     """What is watched and how. They can be pickled: they travel to child processes."""
 
     scope: Scope = field(default_factory=Scope)

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from lawful.engine.learner_setup import LearningHistory
     from lawful.engine.live_learning import LiveLearner
     from lawful.engine.sample_tracking import ConfidenceHistory, SampleTracking
-    from lawful.engine.watch_settings import Settings
+    from lawful.engine.watch_settings import WatchSettings
 
 
 @dataclass(frozen=True)
 class SessionOptions:
     """The options of a session, with the project's configuration."""
 
-    settings: Settings
+    settings: WatchSettings
     laws: tuple[Law, ...]
     fail: bool  # findings make the run fail
     memory: LearningHistory | None = None  # of earlier sessions, if rules are learned

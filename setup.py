@@ -9,11 +9,13 @@ from setuptools import Extension, setup
 NATIVE = "src/lawful/_native"
 # The C tracer reads the interpreter's frames: each version lays them out in its own way (tracer/frame.h).
 TRACER = (3, 12) <= sys.version_info < (3, 14) and not sysconfig.get_config_var("Py_GIL_DISABLED")
-TRACER_ONLY = ("tracer/*", "sampling/*", "messages/messages", "messages/group_calls", "messages/routes")
+TRACER_ONLY = ("tracer/*", "sampling/*", "messages/*")
+ALWAYS = f"{NATIVE}/messages/inline_check.c"  # engine/dispatch.c needs it on every version
 
 sources = {*glob(f"{NATIVE}/**/*.c", recursive=True)}
 if not TRACER:
     sources.difference_update(*(glob(f"{NATIVE}/{name}.c") for name in TRACER_ONLY))
+    sources.add(ALWAYS)
 
 core = Extension(
     "lawful._native._core",

@@ -184,7 +184,7 @@ def test_a_law_that_is_not_about_single_objects_is_judged_on_all_events() -> Non
     run = LawRun(made, tracking=SampleTracking(made, asked(policy=_none())))
     run.deliver([{"event": "t"}, {"event": "t"}, {"event": "t"}])
     assert [finding.law for finding in run.findings] == ["two"]
-    assert run.tracking is not None and run.tracking.whole == ["two"]
+    assert run.tracking is not None and run.tracking.unsampled_laws == ["two"]
 
 
 def _none() -> Policy:
@@ -387,7 +387,7 @@ def test_an_object_that_never_ends_does_not_keep_the_target_from_being_reached(m
 def test_a_life_begins_where_the_tracer_says_so_and_other_objects_are_none() -> None:
     run = live_run(asked())
     assert run.tracking is not None
-    run.tracking.flipped_by_tracer({7: CLASS})
+    run.tracking.leave_to_tracer({7: CLASS})
     run.deliver(
         [
             {"event": "field_write", "name": FIELD, "targetId": 1, "res": -1},  # somebody else wants to see it
@@ -427,7 +427,7 @@ def test_what_an_rml_law_misses_at_the_end_was_no_clean_life() -> None:
 def test_an_invariant_that_was_never_judged_is_unknown() -> None:
     run = live_run(asked())
     assert run.tracking is not None
-    run.tracking.flipped_by_tracer({1: CLASS})
+    run.tracking.leave_to_tracer({1: CLASS})
     run.deliver(
         [
             {"event": "born", "name": CLASS, "targetId": 1, "sampled": 1},

@@ -91,4 +91,4 @@ def test_messages_without_a_group_are_all_judged():
 def test_two_views_of_one_group_share_its_coin():
     other = grammar.compile("view W specifies G { send A.a(Int n) a }\nS ::= epsilon | a S", name="w.view")
     tracking = SampleTracking([LAW, other], demand(SamplingConfig(confidence=0.9, error_rate=0.1, seed=3)))
-    assert list(tracking.confidence.groups) == ["group G"] and not tracking.whole
+    assert list(tracking.confidence.groups) == ["group G"] and not tracking.unsampled_laws

@@ -30,7 +30,7 @@ class LawSet:
         self._seen: SeenBy = {}
         self.judges = [self._judge(part, law) for law in laws for part in law.parts]
         if tracking is not None:
-            tracking.look_after(self.judges)
+            tracking.attach_laws(self.judges)
         self.router = self.route()
 
     def _judge(self, part: Law, law: Law) -> LawJudge:

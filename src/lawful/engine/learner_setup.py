@@ -25,7 +25,13 @@ EVERYTHING = "*"
 
 def parameters(asked: LearnConfig, **more: Any) -> Parameters:
     """What options and configuration ask for, as the learner has it."""
-    values = {name: getattr(asked, name) for name in ("window", "budget", "strategy", "seed", "tune")}
+    values: dict[str, Any] = {
+        "window": asked.window,
+        "budget": asked.budget,
+        "strategy": asked.strategy,
+        "seed": asked.seed,
+        "tune": asked.tune,
+    }
     return Parameters(
         templates=chosen(asked.templates, asked.without_templates),
         thresholds=dict(asked.thresholds),

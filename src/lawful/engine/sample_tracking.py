@@ -44,9 +44,9 @@ class SampleTracking:
     """Between a stream of events and the laws about objects: a sampled law sees the events of followed lives only.
 
     A life begins with the first event about an object, when a coin is flipped, once. In a running program the tracer
-    may have flipped it already, and tell only of those that are followed (`flipped`). It is over when the object is
-    gone, or when its law says so. Lives that still go on at the end of the stream are not counted, unless a law was
-    broken in them.
+    may have flipped it already, and report only those that are followed (`sampled_by_tracer`). It is over when the
+    object is gone, or when its law says so. Lives that still go on at the end of the stream do not count, unless a law
+    was broken in them.
     """
 
     def __init__(self, laws: Sequence[Law], demand: Demand, confidence: Confidence | None = None) -> None:
@@ -57,23 +57,23 @@ class SampleTracking:
             if part.subjects is not None:
                 classes.setdefault(self.class_of(part), []).append(part.name)
         self.confidence = confidence or Confidence(demand, classes)
-        self.whole = [part.name for part in parts if part.subjects is None]  # laws that no coin decides about
-        self.flipped: frozenset[str] = frozenset()
+        self.unsampled_laws = [part.name for part in parts if part.subjects is None]  # laws that are not about objects
+        self.sampled_by_tracer: frozenset[str] = frozenset()
         self._numbers: dict[int, str] = {}
         self._followed: dict[str, dict[ObjectId, TrackedSample]] = {name: {} for name in classes}
-        self._passed: dict[str, set[ObjectId]] = {name: set() for name in classes}  # not, or no longer, followed
+        self._ignored: dict[str, set[ObjectId]] = {name: set() for name in classes}  # not, or no longer, followed
         self._over: list[tuple[SampledGroup, ObjectId, TrackedSample]] = []  # in the batch that is being judged
         # By law: lives that seemed clean. A law that says at the end only what it misses may yet take that back.
         self._clean: dict[str, set[ObjectId]] = {}
         self._shares: dict[tuple[LawJudge, ...], list[_Share]] = {}
         self._least = 0  # ids below are those of objects of another process
 
-    def flipped_by_tracer(self, classes: Mapping[int, str]) -> None:
+    def leave_to_tracer(self, classes: Mapping[int, str]) -> None:
         """Of these classes the tracer flips the coins, and tells only of objects that are followed.
 
         The numbers are those by which it calls them when an object is born.
         """
-        self.flipped = frozenset(classes.values())
+        self.sampled_by_tracer = frozenset(classes.values())
         self._numbers = dict(classes)
 
     @staticmethod
@@ -82,12 +82,12 @@ class SampleTracking:
         assert law.subjects is not None
         return ", ".join(law.subjects.classes) or law.subjects.label or law.name
 
-    def look_after(self, laws: Sequence[LawJudge]) -> None:
+    def attach_laws(self, laws: Sequence[LawJudge]) -> None:
         """These are the laws: of them it is asked what objects owe."""
 
-        def idle(kind: SampledGroup) -> int:
-            concerned = [each for each in laws if each.subjects is not None and each.kind == kind.name]
-            alive = list(self._followed[kind.name])
+        def idle(group: SampledGroup) -> int:
+            concerned = [each for each in laws if each.subjects is not None and each.kind == group.name]
+            alive = list(self._followed[group.name])
             return sum(not any(each.monitor.owes(target) for each in concerned) for target in alive)
 
         self.confidence.idle = idle
@@ -115,7 +115,7 @@ class SampleTracking:
             sample = self._followed[name].get(target)
             if sample is None:
                 # Where the tracer flips, it tells of births. If somebody else wants to see all objects, so do we here.
-                sample = None if name in self.flipped else self._begin(name, target, event)
+                sample = None if name in self.sampled_by_tracer else self._begin(name, target, event)
                 if sample is None:
                     refused += laws
             elif what == "new" and "stack" not in sample.birth:
@@ -138,7 +138,7 @@ class SampleTracking:
             if laws[0].subjects is None or not laws[0].subjects.by_target:
                 return None
             if (
-                kind == "new" and share not in self.flipped
+                kind == "new" and share not in self.sampled_by_tracer
             ):  # it may tell more of how a life began than what came before
                 return None
             found.append(self._followed[share])
@@ -152,13 +152,13 @@ class SampleTracking:
 
     def _begin(self, name: str, target: ObjectId, event: Event) -> TrackedSample | None:
         """The first event about an object; or about one that is not followed."""
-        if target in self._passed[name] or (isinstance(target, int) and target < self._least):
+        if target in self._ignored[name] or (isinstance(target, int) and target < self._least):
             return None
-        kind = self.confidence.groups[name]
-        if name in self.flipped:
-            self.confidence.took(kind)
-        elif not self.confidence.flip(kind):
-            self._passed[name].add(target)
+        group = self.confidence.groups[name]
+        if name in self.sampled_by_tracer:
+            self.confidence.took(group)
+        elif not self.confidence.flip(group):
+            self._ignored[name].add(target)
             return None
         sample = self._followed[name][target] = TrackedSample(event, self.confidence.now)
         return sample
@@ -167,8 +167,8 @@ class SampleTracking:
         ended = [name for name, followed in self._followed.items() if target in followed]
         for name in ended:
             self._end(name, target)
-        for passed in self._passed.values():
-            passed.discard(target)
+        for ignored in self._ignored.values():
+            ignored.discard(target)
         return tuple([each for each in concerned if each.subjects is None or each.kind in ended])
 
     def _end(self, name: str, target: ObjectId) -> None:
@@ -192,7 +192,7 @@ class SampleTracking:
         """Of an object that is followed, or was until a moment ago."""
         found = self._followed[name].get(target)
         if found is None:
-            found = next((sample for kind, each, sample in self._over if each == target and kind.name == name), None)
+            found = next((sample for group, each, sample in self._over if each == target and group.name == name), None)
         return found
 
     def settle(self, laws: Sequence[LawJudge]) -> None:
@@ -202,7 +202,7 @@ class SampleTracking:
                 for target in each.monitor.take_ended():
                     if target in self._followed[each.kind]:
                         self._end(each.kind, target)
-                        self._passed[each.kind].add(target)
+                        self._ignored[each.kind].add(target)
         over, self._over = self._over, []
         by_kind: dict[str, list[_Judge]] = {}
         for each in laws if over else ():
@@ -210,13 +210,13 @@ class SampleTracking:
                 by_kind.setdefault(each.kind, []).append(
                     (each.law.name, each.monitor.forget, each.monitor.names_offender)
                 )
-        for kind, target, sample in over:
-            judges = by_kind.get(kind.name, ())
+        for group, target, sample in over:
+            judges = by_kind.get(group.name, ())
             unknown = [law for law, forget, _ in judges if forget(target)]
             for law, _, names_offender in judges:
                 if not names_offender and law not in sample.violated and law not in unknown:
                     self._clean.setdefault(law, set()).add(target)
-            self.confidence.ended(kind, sample.began, sample.violated, unknown)
+            self.confidence.ended(group, sample.began, sample.violated, unknown)
         if over:
             self.confidence.settle()
         self._switch_off(laws)
@@ -224,15 +224,15 @@ class SampleTracking:
     def _switch_off(self, laws: Sequence[LawJudge]) -> None:
         """Where a policy says that none is followed, those are let go that live on. They are no samples."""
         for name, followed in self._followed.items():
-            kind = self.confidence.groups[name]
-            if followed and kind.policy_run.rate == 0:
+            group = self.confidence.groups[name]
+            if followed and group.policy_run.rate == 0:
                 for target, sample in followed.items():
                     for each in laws:
                         if each.kind == name:
                             each.monitor.forget(target)
                     for law in sample.violated:
-                        kind.laws[law].violated += 1
-                self._passed[name].update(followed)
+                        group.laws[law].violated += 1
+                self._ignored[name].update(followed)
                 followed.clear()
 
     def seemed_clean(self, live: LawJudge) -> int:
@@ -242,13 +242,13 @@ class SampleTracking:
     def end(self) -> None:
         """The stream is over. Violations of objects that are still alive count, too."""
         for name, followed in self._followed.items():
-            kind = self.confidence.groups[name]
+            group = self.confidence.groups[name]
             for target, sample in list(followed.items()):
                 if sample.violated:
                     del followed[target]
-                    kind.alive -= 1
+                    group.alive -= 1
                     for law in sample.violated:
-                        kind.laws[law].violated += 1
+                        group.laws[law].violated += 1
         self.confidence.settle()
 
     def after_fork_in_child(self, process: int) -> None:
@@ -256,7 +256,7 @@ class SampleTracking:
         self._least = process * _FAMILY
         for name, followed in self._followed.items():
             followed.clear()
-            self._passed[name].clear()
+            self._ignored[name].clear()
         self._over.clear()
         self._clean.clear()
         self.confidence.after_fork_in_child()
@@ -323,23 +323,23 @@ class ConfidenceHistory:
 
         policy = str(confidence.demand.policy)
         with ConfidenceStore(self._path) as store:
-            for name, kind in confidence.groups.items():
-                for law in kind.laws:
+            for name, group in confidence.groups.items():
+                for law in group.laws:
                     total = store.total(Subject(law, self._texts[law], name))
                     if total is not None:
                         samples, violations, unknown = total.counts
-                        kind.before[law] = Tally(samples - violations, violations, unknown)
+                        group.before[law] = Tally(samples - violations, violations, unknown)
                 data = store.policy_run(name, policy)
                 # A policy that has moved on for one law has not for another one.
-                known = data is not None and all(law in kind.before for law in kind.laws)
-                confidence.go_on(kind, PolicyRun.from_json(data, confidence.demand.policy) if known else None)
+                known = data is not None and all(law in group.before for law in group.laws)
+                confidence.go_on(group, PolicyRun.from_json(data, confidence.demand.policy) if known else None)
 
     def keep(self, confidence: Confidence, runs: Mapping[str, Counted] | None = None) -> None:
         """Add what this run has counted; or what several have, each under its name, which can be added only once."""
         from lawful.confidence.store import ConfidenceStore, Counts, Subject
 
         policy = str(confidence.demand.policy)
-        policy_runs = {(name, policy): kind.policy_run.to_json() for name, kind in confidence.groups.items()}
+        policy_runs = {(name, policy): group.policy_run.to_json() for name, group in confidence.groups.items()}
         with ConfidenceStore(self._path) as store:
             for run, counted in (runs or {uuid.uuid4().hex: confidence.counted()}).items():
                 counts = {

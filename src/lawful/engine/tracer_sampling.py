@@ -52,7 +52,7 @@ class TracerSampler:
     def attach(self, tracer: Any, watched: LawWatchPlanner) -> None:
         """This is who flips the coins, of as many classes as it can."""
         self._tracer = tracer
-        self.tracking.flipped_by_tracer(
+        self.tracking.leave_to_tracer(
             {number: name for name, number in self.numbers.items() if number in watched.groups}
         )
         tracer.seed(self.confidence.seed % 2**64)
@@ -86,12 +86,12 @@ class TracerSampler:
 
     def _count(self) -> None:
         for name, number in self.numbers.items():
-            if name in self.tracking.flipped:
+            if name in self.tracking.sampled_by_tracer:
                 self.confidence.groups[name].born = self._tracer.samples(number)[0]
 
     def _push(self, group: SampledGroup) -> None:
         """Tell the tracer how often, and how often at most. It may have taken objects of which we have not heard."""
-        if not self._steers or group.name not in self.tracking.flipped:
+        if not self._steers or group.name not in self.tracking.sampled_by_tracer:
             return
         number, budget = self.numbers[group.name], group.policy_run.budget
         if budget is not None:

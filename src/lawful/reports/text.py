@@ -196,7 +196,7 @@ def confidence_lines(run: LawRun, width: int, *, moves: bool = False) -> Iterato
     from lawful.reports import confidence
 
     yield from confidence.report_lines(run.tracking.confidence.summary(), width=width, moves=moves)
-    for name in run.tracking.whole:
+    for name in run.tracking.unsampled_laws:
         text = f"{printable(name)} is not about single objects: it was judged on all events"
         yield from ([Span(part, "yellow")] for part in folded(text, width))
     yield []

@@ -154,7 +154,7 @@ def canonical(events: list[Event]) -> list[Event]:
 class Run:
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.handed: Counter[str] = Counter()
+        self.on_calls: Counter[str] = Counter()
         self.judged = 0
 
 
@@ -170,8 +170,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
             found.events += [dict(event) for event in batch]
             deliver(self, batch)
 
-        def hand_and_count(self: MessageSource, subject: Any, *args: Any) -> Any:
-            found.handed[getattr(subject, "co_name", "?")] += 1
+        def on_call_and_count(self: MessageSource, subject: Any, *args: Any) -> Any:
+            found.on_calls[getattr(subject, "co_name", "?")] += 1
             return hand(self, subject, *args)
 
         def attach_and_set(self: MessageSource, tracer: Any) -> None:
@@ -181,7 +181,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 
         with monkeypatch.context() as patch:
             patch.setattr(LawRun, "deliver", deliver_and_note)
-            patch.setattr(MessageSource, "on_call", hand_and_count)
+            patch.setattr(MessageSource, "on_call", on_call_and_count)
             patch.setattr(MessageSource, "attach", attach_and_set)
             laws = [grammar.compile(view) for view in views or (VIEW, CLERKS)]
             with lawful.watch(laws, project=__file__, **options) as watch:
@@ -200,7 +200,7 @@ def test_what_is_told_does_not_depend_on_who_tells_it(run: Any, seed: int) -> No
     assert len(slow.events) > 30
     assert canonical(quick.events) == canonical(slow.events)
     assert [list(event) for event in quick.events] == [list(event) for event in slow.events]
-    assert quick.handed["put_nowait"] < slow.handed["put_nowait"]
+    assert quick.on_calls["put_nowait"] < slow.on_calls["put_nowait"]
 
 
 def test_python_is_asked_once_for_what_is_always_the_same(run: Any) -> None:
@@ -225,8 +225,8 @@ def test_python_is_asked_once_for_what_is_always_the_same(run: Any) -> None:
     assert [event["args"][0] for event in found.events] == list(range(500))
     assert len({event["task"] for event in found.events}) == 500
     assert len({event["callerId"] for event in found.events}) == 1
-    assert found.handed["put_nowait"] <= 3
-    assert found.handed["get"] + found.handed["get_nowait"] <= 3
+    assert found.on_calls["put_nowait"] <= 3
+    assert found.on_calls["get"] + found.on_calls["get_nowait"] <= 3
 
 
 NO_CLERKS = VIEW.replace("group Clerk is task Clerk.work;", "")
@@ -265,7 +265,7 @@ def test_a_task_in_no_group_keeps_its_id_whatever_it_is_called(run: Any) -> None
     slow = run(lambda: asyncio.run(program()), NO_CLERKS, disabled=True)
     assert canonical(found.events) == canonical(slow.events)
     assert sorted(Counter(event["task"] for event in found.events).values()) == [4] * 898 + [8] * 2
-    assert found.handed["put_nowait"] < 300
+    assert found.on_calls["put_nowait"] < 300
 
 
 def test_a_queue_that_gets_a_bound_refuses_what_is_too_much(run: Any) -> None:
@@ -308,7 +308,7 @@ def test_a_name_is_the_same_in_whatever_text_it_stands(run: Any) -> None:
     slow = run(lambda: asyncio.run(program()), NO_CLERKS, disabled=True)
     assert len(found.events) == 300
     assert canonical(found.events) == canonical(slow.events)
-    assert found.handed["put_nowait"] < 80
+    assert found.on_calls["put_nowait"] < 80
 
 
 SHARED = """
@@ -350,7 +350,7 @@ def test_python_is_not_asked_for_each_message_that_one_of_several_readers_takes(
     got: list[Any] = []
     found = run(lambda: asyncio.run(pool(kind, range(1, 901), got)), SHARED)
     assert got == list(range(1, 901))
-    assert found.handed["get_nowait"] < 30 and found.handed["put_nowait"] < 30
+    assert found.on_calls["get_nowait"] < 30 and found.on_calls["put_nowait"] < 30
 
 
 @pytest.mark.parametrize("mode", ["report", "raise"])
@@ -421,7 +421,7 @@ def test_a_program_with_functions_that_are_called_like_messages_is_not_slower_fo
     """
     found = run(lambda: asyncio.run(program()), view)
     slow = run(lambda: asyncio.run(program()), view, disabled=True)
-    assert found.handed["put_nowait"] < 10 < slow.handed["put_nowait"]
+    assert found.on_calls["put_nowait"] < 10 < slow.on_calls["put_nowait"]
     assert [event["args"][0] for event in slow.events] == list(range(1, 203))
     assert slow.judged == found.judged == 202
 

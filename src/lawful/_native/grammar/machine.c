@@ -162,7 +162,7 @@ static bool in_group(const GTables *tables, PyObject *event) {
 }
 
 /* Count a message of the group that is not in the view: it may be misspelled. */
-static int note(GMachine *machine, PyObject *event, PyObject *kind, PyObject *name) {
+static int count_other(GMachine *machine, PyObject *event, PyObject *kind, PyObject *name) {
     if (name == NULL || !PyUnicode_CheckExact(name) || kind == NULL) return 0;
     if (!same_text(kind, s_send) && !same_text(kind, s_receive)) return 0;
     if (!in_group(machine->tables, event)) return 0;
@@ -200,7 +200,7 @@ static int terminal_of(GMachine *machine, PyObject *event) {
         }
         if (PyErr_Occurred()) return -2;
     }
-    return note(machine, event, kind, name) < 0 ? -2 : -1;
+    return count_other(machine, event, kind, name) < 0 ? -2 : -1;
 }
 
 /* The key that identifies a group of this name; a new reference. */

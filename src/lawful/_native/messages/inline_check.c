@@ -190,8 +190,8 @@ static int count_group(GroupCounts *seen, const PyObject *key) {
     return 0;
 }
 
-/* Throw away what nobody can ask for: of each group the first note and so many of the last ones are kept, and so many of
-   the last ones of all. How many that are. */
+/* Drop what no finding can show: of each group the first event and the last `max_per_group` are kept, and the last `max_overall`
+   of all. Returns how many are left. */
 static int prune(DeferredData *deferred, int count, int max_per_group, int max_overall) {
     GroupCounts ahead = {0}, back = {0};
     bool first[MAX_DEFERRED];
@@ -302,8 +302,8 @@ static PyObject *inline_check_take(InlineCheck *inline_check, PyObject *argument
 
 static PyMethodDef inline_check_methods[] = {
     {"take", (PyCFunction)inline_check_take, METH_O,
-     "take(first)\n--\n\nHow many messages came since this was last asked, and letters of those that may be asked for, with "
-     "their numbers from the first one's on: the first of each group and `most` of its last, and the last `others` of all."},
+     "take(first)\n--\n\nHow many messages were checked since the last call, and the deferred events to keep, numbered from `first` "
+     "on: the first of each group and `max_per_group` of its last, and the last `max_overall` of all."},
     {NULL, NULL, 0, NULL},
 };
 

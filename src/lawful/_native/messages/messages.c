@@ -268,8 +268,8 @@ static PyObject *id_number(MessageCache *cache, Id id) {
     return Py_NewRef(*known);
 }
 
-/* By what the ways of a task are known that was not met before, if it is in no group: None, or the id of the object whose
-   method it runs. A new reference; NULL: Python must look at it. */
+/* The key of the routes of a new task, if it is outside of groups: None, or the id of the object whose method it runs. A new
+   reference; NULL: ask Python. */
 static PyObject *ungrouped_alias(Tracer *tracer, MessageCache *cache, PyObject *task) {
     PyObject *coroutine = tasks_coroutine(task), *kind = NULL, *alias = NULL;
     if (coroutine != NULL && PyCoro_CheckExact(coroutine)) {
@@ -521,8 +521,7 @@ static PyObject *next_of(QueueReader *reader, PyObject *queue) {
     return item;
 }
 
-/* One of several readers takes a message. It is told of when that is done; but if nobody can have something against it, it may
-   as well be told now. */
+/* One of several readers takes a message. It is reported afterwards, or already now if no law can prevent it. */
 static NOT_INLINE int on_shared_take(Tracer *tracer, MessageCache *cache, RunFrame *frame, QueueReader *reader, PyObject *queue) {
     PyObject *item = next_of(reader, queue), *name_source, *name = item == NULL ? NULL : name_of(cache, item, &name_source);
     PyObject *specs = specs_of(cache, &name), *task = NULL;

@@ -181,9 +181,9 @@ class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]
         return self._machine.core, terminal
 
     def warnings(self) -> tuple[str, ...]:
-        return (*super().warnings(), *self._slips())
+        return (*super().warnings(), *self._misspelled_messages())
 
-    def _slips(self) -> Iterable[str]:
+    def _misspelled_messages(self) -> Iterable[str]:
         """Messages of the view that never came, where one came that is nearly called so."""
         others = {name: kind for kind, name in self._machine.others}
         if not others or self._ended is None:

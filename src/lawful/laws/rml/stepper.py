@@ -73,6 +73,11 @@ class Stepper(EventMatcher):
 
     def first(self, term: Term) -> Solution | None:
         """The first solution of a step."""
+        if term.op == terms.CONCAT:
+            tail = self._concat_tail(term)
+            if not isinstance(tail, _Tail):
+                return tail
+            term = tail.term
         op, args = term.op, term.args
         if op == terms.EVENT:
             for bindings in self.matches(*args):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+
+import msgspec
 
 from lawful.laws.rml import terms
 from lawful.laws.rml.compiler import CompiledLaw
@@ -18,7 +19,7 @@ from lawful.laws.rml.terms import Ref, Term
 Solution = tuple[Term, Bindings]
 
 
-class _Tail(NamedTuple):
+class _Tail(msgspec.Struct, frozen=True):
     """The operand that steps for a term, what makes a term of the result, and the bindings so far."""
 
     term: Term

@@ -79,11 +79,11 @@ def test_a_file_is_a_law_or_an_error(seed: int, changes: int) -> None:
 
 VALUES = st.sampled_from([None, True, 0, 1, -1, 2.5, "x", [], {}, [1], {"a": 1}, 10**30])
 KEYS = st.sampled_from(["event", "name", "targetId", "res", "resultId", "args", "argIds", "kwargs", "time"])
-TEMPLATES = st.sampled_from(["new", "gone", "field_write", "func_pre", "func_post", "tick"])
+KINDS = st.sampled_from(["new", "gone", "field_write", "func_pre", "func_post", "tick"])
 NAMES = st.sampled_from(["app.A", "app.A.x", "app.A.f", "app.A.g", "other"])
 EVENTS = st.builds(
     lambda kind, name, target, time, more: {"event": kind, "name": name, "targetId": target, "time": time} | more,
-    TEMPLATES,
+    KINDS,
     NAMES,
     st.integers(1, 3),
     st.integers(0, 20),

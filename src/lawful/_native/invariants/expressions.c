@@ -59,7 +59,7 @@ int expression_setup(void) {
     return 0;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static const Value ASK = {V_ASK, {0}}, LATER = {V_NOT_YET, {0}};
 
@@ -219,7 +219,7 @@ static Value compare(const Expression *x, const Step *step) {
     return truth_value(true);
 }
 
-/* ---- operators ----------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 static int64_t floor_divided(int64_t a, int64_t b) {
     int64_t quotient = a / b;
@@ -285,7 +285,7 @@ static Value extreme(const Expression *x, const Step *step) {
     return best;
 }
 
-/* `and`, `or`: what cannot be reported of one part does not matter if another decides. */
+/* `and`, `or`: an unknown part does not matter if another decides. */
 static Value connected(const Expression *x, const Step *step) {
     int decides = x->kind == X_ANY;
     bool later = false;
@@ -304,7 +304,7 @@ static Value connected(const Expression *x, const Step *step) {
     return later ? LATER : v;
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static inline Value old_value(const Expression *x, const Step *step) {
     if (step->snapshot != NULL) {
@@ -382,7 +382,7 @@ Truth expression_truth(const Expression *x, const Step *step) {
     return holds < 0 ? ASK_PYTHON : holds ? IS_TRUE : IS_FALSE;
 }
 
-/* ---- from trees ------------------------------------------------------------------------------------------------------ */
+/* ---- from trees -------------------------------------------------------------------------------------------------- */
 
 static int find(const char *const *words, size_t count, PyObject *word) {
     for (size_t i = 0; i < count; i++)

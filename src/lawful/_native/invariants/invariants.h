@@ -6,9 +6,9 @@
 #include "events/lazy_event.h"
 #include "rml/rml.h"
 
-/* ---- values of fields ------------------------------------------------------------------------------------------ */
+/* ---- values of fields -------------------------------------------------------------------------------------------- */
 
-/* The value of a field: nothing if it is not object, a Python object, or (marked by its lowest bit) the id of one. */
+/* The value of a field: nothing if it is not known, a Python object, or (marked by its lowest bit) the id of one. */
 typedef uintptr_t Field;
 #define UNKNOWN_FIELD ((Field)0)
 
@@ -20,7 +20,7 @@ static inline Field field_keep(Field f) {
 }
 static inline void field_drop(Field f) { Py_XDECREF(field_object(f)); }
 
-/* ---- one object (tracker.c) ---------------------------------------------------------------------------------- */
+/* ---- one object (tracker.c) -------------------------------------------------------------------------------------- */
 
 typedef struct TrackedObject TrackedObject;
 struct TrackedObject {
@@ -55,12 +55,12 @@ typedef struct {
     const KeyPlan *plan;
     const TrackedObject *object;
     PyObject *event;
-    Field replaced;       /* what the field that is written was previous */
-    PyObject *snapshot;   /* what `old` stands for, if not the values previous the event */
+    Field replaced;       /* the value of the written field before */
+    PyObject *snapshot;   /* what `old` stands for, if not the values before the event */
     PyObject *const *names; /* of fields */
 } Step;
 
-/* ---- expressions (expressions.c) ---------------------------------------------------------------------------------- */
+/* ---- expressions (expressions.c) --------------------------------------------------------------------------------- */
 
 /* The Python side must say: some value is not among those that are dealt with here, or the expression raises. */
 typedef enum { IS_FALSE, IS_TRUE, NOT_YET, ASK_PYTHON } Truth;

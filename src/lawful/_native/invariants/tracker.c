@@ -10,7 +10,7 @@
 #define MOST_PLANS 64 /* they are bits of a word */
 #define RECENT 64     /* objects that had the last events, and names of these: powers of two */
 
-/* How it was previous the last event. */
+/* How the object was before the last event. */
 typedef struct {
     PyObject *id; /* NULL: no event yet */
     int writes;
@@ -41,7 +41,7 @@ typedef struct {
         int kind;
         KeyPlan *plan;        /* NULL: it has none for these events */
     } recent_names[RECENT]; /* of events in brief, whose names are the same objects again and again */
-    TrackedObject *first, *last;   /* of those that add_obligation something, the next deadline first */
+    TrackedObject *first, *last;   /* of those with an obligation, the next deadline first */
     bool timed;
     double now;            /* the latest time that was seen */
     PreviousState previous;
@@ -55,7 +55,7 @@ typedef struct {
     Py_ssize_t at, stepped;   /* the present event; the last one that was a step of an object */
 } InvariantTracker;
 
-/* ---- objects ------------------------------------------------------------------------------------------------------- */
+/* ---- objects ----------------------------------------------------------------------------------------------------- */
 
 static void object_dealloc(TrackedObject *object) {
     Py_XDECREF(object->id);
@@ -70,7 +70,7 @@ PyTypeObject TrackedObjectType = {
     .tp_basicsize = sizeof(TrackedObject),
     .tp_itemsize = sizeof(Field),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_doc = "What is object of one object.",
+    .tp_doc = "The state of one object.",
     .tp_dealloc = (destructor)object_dealloc,
 };
 
@@ -125,7 +125,7 @@ static void previous_clear(PreviousState *previous) {
     field_drop(replaced);
 }
 
-/* ---- obligations --------------------------------------------------------------------------------------------------------- */
+/* ---- obligations ------------------------------------------------------------------------------------------------- */
 
 static void unlink_obligation(InvariantTracker *self, TrackedObject *object) {
     *(object->sooner == NULL ? &self->first : &object->sooner->later) = object->later;
@@ -154,7 +154,7 @@ static PyObject *remove_obligation(InvariantTracker *self, TrackedObject *object
     return event;
 }
 
-/* ---- what the host is reported, and asked --------------------------------------------------------------------------------- */
+/* ---- calls of the host ------------------------------------------------------------------------------------------- */
 
 static PyObject *python_value(InvariantTracker *self, Field field) {
     if (!field_is_id(field)) return Py_NewRef(field_object(field));
@@ -175,19 +175,20 @@ static PyObject *values_dict(InvariantTracker *self, const TrackedObject *object
 /* (key, event, values, field, what it replaced in a tuple, snapshot) */
 static PyObject *step_tuple(InvariantTracker *self, const Step *step) {
     int writes = step->plan->writes;
-    PyObject *replaced = step->replaced == UNKNOWN_FIELD ? PyTuple_New(0) : Py_BuildValue("(N)", python_value(self, step->replaced));
+    PyObject *replaced = step->replaced == UNKNOWN_FIELD ? PyTuple_New(0)
+                                                         : Py_BuildValue("(N)", python_value(self, step->replaced));
     PyObject *field = writes < 0 ? PyUnicode_FromString("") : Py_NewRef(self->names[writes]);
-    return Py_BuildValue("(ONNNNO)", step->plan->key, event_to_dict(step->event), values_dict(self, step->object), field, replaced,
-                         step->snapshot == NULL ? Py_None : step->snapshot);
+    return Py_BuildValue("(ONNNNO)", step->plan->key, event_to_dict(step->event), values_dict(self, step->object), field,
+                         replaced, step->snapshot == NULL ? Py_None : step->snapshot);
 }
 
 static PyObject *number_now(InvariantTracker *self) { return PySequence_GetItem(self->numbers, self->at); }
 
-/* 1, 0, -1: it cannot be reported; -2: error */
+/* 1, 0, -1: it is not known; -2: error */
 static int judge_in_python(InvariantTracker *self, int expression, Step *step, PyObject *if_unknown) {
     ((TrackedObject *)step->object)->asked_python = true;
-    PyObject *answer = PyObject_CallMethod(self->host, "judge", "iNONO", expression, step_tuple(self, step), step->object->id,
-                                           number_now(self), if_unknown);
+    PyObject *answer = PyObject_CallMethod(self->host, "judge", "iNONO", expression, step_tuple(self, step),
+                                           step->object->id, number_now(self), if_unknown);
     if (answer == NULL) return -2;
     int result = answer == Py_None ? -1 : answer == Py_True;
     Py_DECREF(answer);
@@ -217,7 +218,8 @@ static int answered(PyObject *answer) { /* takes the reference */
 
 static int report_violation(InvariantTracker *self, int expression, const Step *step) {
     self->violated = true;
-    return answered(PyObject_CallMethod(self->host, "violated", "iNO", expression, step_tuple(self, step), step->object->id));
+    PyObject *id = step->object->id;
+    return answered(PyObject_CallMethod(self->host, "violated", "iNO", expression, step_tuple(self, step), id));
 }
 
 /* Takes the reference to the event. */
@@ -228,7 +230,7 @@ static int report_overdue(InvariantTracker *self, PyObject *id, PyObject *asked,
     return answered(PyObject_CallMethod(self->host, "overdue", "ONO", id, event, gone ? Py_True : Py_False));
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static bool time_of(PyObject *event, double *time) {
     if (is_lazy_event(event)) {
@@ -353,7 +355,7 @@ static int judge(InvariantTracker *self, const KeyPlan *plan, TrackedObject *obj
     if (holds) return end_judging(self, object);
     holds = holds_at(self, plan->asks, step, Py_None);
     if (holds < 0) return -1;
-    /* What was report_overdue previous is due sooner. What pays for all so far does not remove_obligation for what it asks for itself. */
+    /* An earlier obligation is due sooner. A step that fulfils it may begin a new one. */
     if (holds && self->timed && self->within > 0 && object->asked == NULL)
         add_obligation(self, object, self->now + self->within, Py_NewRef(step->event));
     return 0;
@@ -409,12 +411,13 @@ static int take(InvariantTracker *self, PyObject *event) {
     }
     if (self->within > 0 && pass_time(self, event) < 0) return -1;
     KeyPlan *plan = plan_of(self, event);
-    PyObject *target = plan == NULL ? NULL : is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, key_target);
+    if (plan == NULL) return PyErr_Occurred() ? -1 : 0;
+    PyObject *target = is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, key_target);
     if (target == NULL) return PyErr_Occurred() ? -1 : 0;
     if (!PyLong_CheckExact(target) && !PyUnicode_CheckExact(target)) return 0;
     TrackedObject *object = object_find(self, event, target);
     if (object == NULL) {
-        if (plan->gone) /* another object's, or that of one of which nothing was seen */
+        if (plan->gone) /* of another class, or without any event before */
             return self->plain && self->reports_ends ? report_unjudged(self, target) : 0;
         object = object_new(self, target);
         if (object == NULL) return -1;
@@ -471,7 +474,7 @@ static PyObject *invariant_feed(InvariantTracker *self, PyObject *const *args, P
     return result < 0 ? NULL : PyLong_FromSsize_t(self->violated ? self->at : -1);
 }
 
-/* ---- objects, from outside ------------------------------------------------------------------------------------------- */
+/* ---- objects, from outside --------------------------------------------------------------------------------------- */
 
 static void put_back(InvariantTracker *self, TrackedObject *object) {
     PreviousState *previous = &self->previous;
@@ -527,7 +530,7 @@ static PyObject *invariant_take_ended(InvariantTracker *self, PyObject *unused) 
 
 static int invariant_contains(InvariantTracker *self, PyObject *id) { return PyDict_Contains(self->objects, id); }
 
-/* ---- out and in ------------------------------------------------------------------------------------------------------ */
+/* ---- out and in -------------------------------------------------------------------------------------------------- */
 
 static PyObject *truth(bool value) { return value ? Py_True : Py_False; }
 
@@ -646,7 +649,7 @@ static int set_now(InvariantTracker *self, PyObject *now, void *unused) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* ---- a rule ---------------------------------------------------------------------------------------------------------- */
+/* ---- a rule ------------------------------------------------------------------------------------------------------ */
 
 static bool in_range(InvariantTracker *self, int expression) { return expression >= -1 && expression < self->expression_count; }
 
@@ -743,7 +746,7 @@ static PyMethodDef invariant_methods[] = {
     {"feed", (PyCFunction)(void (*)(void))invariant_feed, METH_FASTCALL,
      "feed(host, events, numbers)\n--\n\nTake events up to one that breaks it; the place of that one, or -1."},
     {"prevented", (PyCFunction)invariant_prevented, METH_O,
-     "prevented(number)\n--\n\nGo back to previous the event of this number, if it is the last."},
+     "prevented(number)\n--\n\nGo back to before the event of this number, if it is the last."},
     {"forget", (PyCFunction)invariant_forget, METH_O, "forget(id)\n--\n\nStop following an object."},
     {"owes", (PyCFunction)invariant_owes, METH_O, "owes(id)\n--\n\nMust something follow of an object?"},
     {"take_ended", (PyCFunction)invariant_take_ended, METH_NOARGS,
@@ -764,7 +767,7 @@ static PyMemberDef invariant_members[] = {
     {"timeless", T_LONGLONG, offsetof(InvariantTracker, timeless), 0, "Events without a time."},
     {"ended", T_OBJECT_EX, offsetof(InvariantTracker, ended), READONLY, "Objects that came to the law's own end."},
     {"reports_ends", T_BOOL, offsetof(InvariantTracker, reports_ends), 0, "Does somebody ask?"},
-    {"plain", T_BOOL, offsetof(InvariantTracker, plain), 0, "Was an object judged if all its fields are object, and only then?"},
+    {"plain", T_BOOL, offsetof(InvariantTracker, plain), 0, "Was an object judged exactly if all its fields are known?"},
     {NULL, 0, 0, 0, NULL},
 };
 

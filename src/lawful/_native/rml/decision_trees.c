@@ -4,7 +4,7 @@
    (`match`) and the triggers of tree_walker.py. tests/laws/rml/test_engine.py compares the two. */
 #include "rml/rml.h"
 
-/* ---- tuples to structures ------------------------------------------------------------------------------------------ */
+/* ---- tuples to structures ---------------------------------------------------------------------------------------- */
 
 /* Parsers take NULL for an item that was not there, and answer NULL with an exception set. */
 typedef void *(*Parser)(Arena *arena, PyObject *tuple);
@@ -117,7 +117,7 @@ Recipe *recipe_parse(Arena *arena, PyObject *tuple) {
     return PyErr_Occurred() ? NULL : recipe;
 }
 
-/* ---- patterns ------------------------------------------------------------------------------------------------------ */
+/* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
 typedef enum { T_OBJECT, T_LIST, T_LITERAL, T_WILDCARD, T_CAPTURE, T_CHOICE } PatternKind;
 
@@ -197,7 +197,7 @@ int pattern_match(PatternNode *node, PyObject *value, Val *captures) {
     }
 }
 
-/* ---- the trees ------------------------------------------------------------------------------------------------------ */
+/* ---- the trees --------------------------------------------------------------------------------------------------- */
 
 static int grow(void **array, int *room, int wanted, size_t size) {
     if (wanted <= *room) return 0;
@@ -306,7 +306,7 @@ Recipe *trees_expanded(DecisionTrees *trees, int number) {
     return trees->shapes[number].expanded;
 }
 
-/* ---- decision trees ----------------------------------------------------------------------------------------------------- */
+/* ---- decision trees ---------------------------------------------------------------------------------------------- */
 
 static void *constraint_parse(Arena *arena, PyObject *pair) { return operand_parse(arena, item(pair, 1)); }
 
@@ -378,7 +378,7 @@ Node *trees_branch(DecisionTrees *trees, Node *node, bool yes) {
     return branch;
 }
 
-/* ---- what a child watches ------------------------------------------------------------------------------------------------- */
+/* ---- what a child watches ---------------------------------------------------------------------------------------- */
 
 static int key_number(DecisionTrees *trees, const Node *question) {
     for (int i = 0; i < trees->key_count; i++) {
@@ -445,7 +445,7 @@ Triggers *trees_triggers(DecisionTrees *trees, Node *end, Node *test) {
     return triggers;
 }
 
-/* ---- the type --------------------------------------------------------------------------------------------------------------- */
+/* ---- the type ---------------------------------------------------------------------------------------------------- */
 
 static int trees_traverse(DecisionTrees *trees, visitproc visit, void *arg) {
     Py_VISIT(trees->planner);

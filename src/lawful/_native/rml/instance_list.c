@@ -16,7 +16,7 @@ static int link_count(const ListEntry *entry) { return entry->triggers == NULL ?
 
 static Link *entry_links(ListEntry *entry) { return (Link *)(entry->leaf.registers + entry->leaf.size); }
 
-/* ---- keys -------------------------------------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 static const Val *registers_of(const Part *part, const IndexKey *index_key) {
     if (part->kind != P_FILTER) return part->registers;
@@ -67,14 +67,15 @@ static int event_values(RmlMachine *machine, int number, Val *values, uint32_t *
     return 1;
 }
 
-/* ---- a list in a list ---------------------------------------------------------------------------------------------------- */
+/* ---- a list in a list -------------------------------------------------------------------------------------------- */
 
 #define SMALL 16 /* index keys of a list whose children can wait together */
 
 static void triggers_release(Triggers *triggers) {
     if (triggers == NULL || !triggers->own) return;
     for (int i = 0; i < triggers->count; i++)
-        for (int j = 0; j < triggers->index_keys[i].count; j++) val_decref(triggers->index_keys[i].operands[j]->constant);
+        for (int j = 0; j < triggers->index_keys[i].count; j++)
+            val_decref(triggers->index_keys[i].operands[j]->constant);
     free(triggers);
 }
 
@@ -86,7 +87,7 @@ static void amount_add(Amount *amount, const Triggers *triggers) {
     for (int i = 0; i < triggers->count; i++) amount->values += (size_t)triggers->index_keys[i].count;
 }
 
-/* One block: the triggers, then its index keys, operands, pointers to them, and keys. */
+/* One block: the triggers, then their index keys, operands, pointers to them, and keys. */
 static Triggers *own_triggers(Amount amount) {
     size_t index_keys = sizeof(IndexKey) * amount.index_keys, operands = sizeof(Operand) * amount.values;
     size_t pointers = sizeof(Operand *) * amount.values;
@@ -144,7 +145,7 @@ static int nested_triggers(RmlMachine *machine, Way way, InstanceList *list, Tri
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* What to triggers for a child; NULL in `triggers` if every event can change it. */
+/* The triggers of a child; NULL in `triggers` if every event can change it. */
 static int choose_triggers(RmlMachine *machine, Way way, Part *part, Triggers **triggers) {
     *triggers = NULL;
     if (part->kind == P_INSTANCE_LIST) return nested_triggers(machine, way, (InstanceList *)part, triggers);
@@ -170,7 +171,7 @@ static int choose_triggers(RmlMachine *machine, Way way, Part *part, Triggers **
     return 0;
 }
 
-/* ---- tables of rings --------------------------------------------------------------------------------------------------- */
+/* ---- tables of rings --------------------------------------------------------------------------------------------- */
 
 /* Where a hash belongs. The room need not be a power of two, so that a table can grow by half and be well filled. */
 static inline uint32_t table_place(const Table *table, uint32_t hash) {
@@ -395,7 +396,7 @@ Link *list_ring(RmlMachine *machine, InstanceList *list, int number) {
     return table->slots[table_find(table, hash, values, key->count)];
 }
 
-/* ---- looking ahead -------------------------------------------------------------------------------------------------------- */
+/* ---- looking ahead ----------------------------------------------------------------------------------------------- */
 
 bool list_is_large(const InstanceList *list) {
     for (int i = 0; i < list->table_count; i++)
@@ -437,7 +438,7 @@ void list_prefetch_entries(InstanceList *list, const EventView *view) {
     }
 }
 
-/* ---- children, by place --------------------------------------------------------------------------------------------------- */
+/* ---- children, by place ------------------------------------------------------------------------------------------ */
 
 static void relabel(InstanceList *list) {
     uint64_t label = 0;
@@ -482,7 +483,8 @@ static int is_inert(RmlMachine *machine, Way way, Part *part) {
 /* Is there a child already, up to this one, that says the same? `A /\ A` is A, if nothing but intersections stands between
    the two. A law that makes an instance each time something is done to an object would otherwise have ever more of them.
    Children further in may not have taken the present event yet. */
-static ListEntry *find_duplicate(InstanceList *list, Way way, const Part *part, const Triggers *triggers, const ListEntry *last) {
+static ListEntry *find_duplicate(InstanceList *list, Way way, const Part *part, const Triggers *triggers,
+                                 const ListEntry *last) {
     if (last == NULL) return NULL;
     if (way != AND || part->kind != P_LEAF || list->shuffled || triggers == NULL || triggers->count == 0) return NULL;
     const IndexKey *index_key = triggers->index_keys;
@@ -556,7 +558,7 @@ static void entry_drop(RmlMachine *machine, ListEntry *entry) {
     pool_free(&machine->pool, entry, size);
 }
 
-/* A entry's part as a part of its own. */
+/* An entry's part as a part of its own. */
 static Part *entry_take(RmlMachine *machine, ListEntry *entry) {
     if (entry->leaf.kind == P_BOXED) return (Part *)entry->leaf.registers[0];
     Leaf *leaf = leaf_new(machine, (int)entry->leaf.shape, entry->leaf.size);
@@ -677,7 +679,7 @@ int list_replace(RmlMachine *machine, InstanceList *list, ListEntry *entry, Part
     return list_insert(machine, list, way, part, before);
 }
 
-/* ---- the list itself -------------------------------------------------------------------------------------------------------- */
+/* ---- the list itself --------------------------------------------------------------------------------------------- */
 
 InstanceList *list_new(RmlMachine *machine, Part *core) {
     InstanceList *list = pool_alloc(&machine->pool, sizeof(InstanceList));

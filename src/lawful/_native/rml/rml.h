@@ -16,7 +16,7 @@
 #define MOST_VALUES 16 /* that a key may have */
 #define MOST_INDEX_KEYS 64
 
-/* ---- values (value.c) ------------------------------------------------------------------------------------------ */
+/* ---- values (value.c) -------------------------------------------------------------------------------------------- */
 
 /* A value of an event: an integer of up to 63 bits, marked by its lowest bit, or a Python object. */
 typedef uintptr_t Val;
@@ -41,7 +41,7 @@ int val_identical(Val a, Val b);
 bool val_keyable(Val v);
 uint32_t val_hash(Val v);                   /* of a keyable value */
 
-/* ---- memory that is given back all at once (arena.c) ------------------------------------------------------------ */
+/* ---- memory that is given back all at once (arena.c) ------------------------------------------------------------- */
 
 typedef struct Chunk Chunk;
 typedef struct {
@@ -54,7 +54,7 @@ typedef struct {
 void *huge_alloc(size_t size); /* give back with free() */
 int arena_init(Arena *arena);
 void arena_free(Arena *arena);
-void arena_reset(Arena *arena); /* keeps the newest chunk; `keep` is not affected */
+void arena_reset(Arena *arena); /* keeps the newest chunk; `keep` stays as it is */
 void *arena_take(Arena *arena, size_t size); /* NULL with MemoryError */
 void *arena_alloc(Arena *arena, size_t size); /* the same, zeroed */
 
@@ -68,7 +68,7 @@ typedef struct {
 void *pool_alloc(Pool *pool, size_t size); /* not zeroed */
 void pool_free(Pool *pool, void *block, size_t size);
 
-/* ---- a law's shapes and decision trees (trees.c) ---------------------------------------------------------------- */
+/* ---- a law's shapes and decision trees (decision_trees.c) -------------------------------------------------------- */
 
 typedef enum { SLOT, CAPTURE, CONSTANT, OPERATION } OperandKind;
 typedef enum { ADD, SUBTRACT, MULTIPLY, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL, AND_ALSO, OR_ELSE,
@@ -179,7 +179,7 @@ int trees_is_exactly_all(DecisionTrees *trees, int shape);
 int trees_is_empty(DecisionTrees *trees, int shape);
 int trees_is_dead(DecisionTrees *trees, int shape);
 
-/* ---- the running state (state.c, instance_list.c, step.c, machine.c) ------------------------------------------------------- */
+/* ---- the running state (state.c, instance_list.c, step.c, machine.c) --------------------------------------------- */
 
 typedef enum { P_LEAF, P_INSTANCE_LIST, P_SEQUENCE, P_FILTER, P_CLOSURE, P_BOXED } PartKind;
 

@@ -4,7 +4,7 @@
    and dumps. tests/laws/rml/test_engine.py compares the two. */
 #include "rml/rml.h"
 
-/* ---- questions to the present event and the registers ------------------------------------------------------------------- */
+/* ---- questions to the present event and the registers ------------------------------------------------------------ */
 
 PatternMatch *captured(RmlMachine *machine, int number) {
     EventView *view = machine->now;
@@ -253,7 +253,7 @@ Node *walk_unmatched(RmlMachine *machine, const Leaf *leaf) {
     return node;
 }
 
-/* ---- properties ---------------------------------------------------------------------------------------------------------------- */
+/* ---- properties -------------------------------------------------------------------------------------------------- */
 
 static int leaf_halts(RmlMachine *machine, const Leaf *leaf) {
     TermShape *shape = trees_shape(machine->trees, (int)leaf->shape);
@@ -297,7 +297,7 @@ int part_is_dead(RmlMachine *machine, Part *part) {
     }
 }
 
-/* ---- building and freeing ---------------------------------------------------------------------------------------------------------- */
+/* ---- building and freeing ---------------------------------------------------------------------------------------- */
 
 Leaf *leaf_new(RmlMachine *machine, int shape, int size) {
     Leaf *leaf = pool_alloc(&machine->pool, sizeof(Leaf) + sizeof(Val) * (size_t)size);
@@ -457,8 +457,9 @@ void part_free(RmlMachine *machine, Part *part) {
 }
 
 Part *part_collapsed(RmlMachine *machine, Part *part) {
-    while (part != NULL && part->kind == P_INSTANCE_LIST && ((InstanceList *)part)->first == NULL && !((InstanceList *)part)->inert) {
+    while (part != NULL && part->kind == P_INSTANCE_LIST) {
         InstanceList *list = (InstanceList *)part;
+        if (list->first != NULL || list->inert) break;
         part = list->core;
         list->core = NULL;
         list_free(machine, list);
@@ -466,7 +467,7 @@ Part *part_collapsed(RmlMachine *machine, Part *part) {
     return part;
 }
 
-/* ---- out ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- out --------------------------------------------------------------------------------------------------------- */
 
 static PyObject *dump_registers(const Leaf *leaf) {
     PyObject *operands = PyTuple_New(leaf->size);

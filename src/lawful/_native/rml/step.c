@@ -14,7 +14,7 @@ static Change *change_new(RmlMachine *machine, int kind, Change *inner) {
     return change;
 }
 
-/* ---- what would change ----------------------------------------------------------------------------------------------- */
+/* ---- what would change ------------------------------------------------------------------------------------------- */
 
 static Change *leaf_step(RmlMachine *machine, Leaf *leaf) {
     Node *end = walk(machine, STEP, leaf);
@@ -168,7 +168,7 @@ Change *part_step(RmlMachine *machine, Part *part) {
     }
 }
 
-/* ---- the changes ---------------------------------------------------------------------------------------------------------- */
+/* ---- the changes ------------------------------------------------------------------------------------------------- */
 
 static int list_apply(RmlMachine *machine, InstanceList *list, Change *change) {
     for (int i = 0; i < change->count; i++) {

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from lawful.laws.invariants.definitions import compile, invariant
-from lawful.laws.invariants.law import InvariantLaw
-from lawful.laws.invariants.monitor import InvariantMonitor
-from lawful.laws.invariants.ready_made import (
+from lawful.laws.invariants.definitions import (
     allocations,
     closed,
+    compile,
+    invariant,
     locks_held,
     open_handles,
     pool_checkouts,
     reference_count,
 )
+from lawful.laws.invariants.law import InvariantLaw
+from lawful.laws.invariants.monitor import InvariantMonitor
 
 __all__ = [
     "InvariantLaw",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Final, ParamSpec
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, did_you_mean, printable, quoted
+from lawful.laws.invariants import templates
 from lawful.laws.invariants.law import InvariantLaw
-from lawful.laws.invariants.rules import Duration, Problem, Property, Rule, compiled
+from lawful.laws.invariants.rules import Duration, Problem, Property, Rule, class_name, compiled
 from lawful.laws.invariants.templates import TEMPLATES, ParameterError
 
 _KEYS: Final = ("class", "always", "next", "when", "then", "within", "every", "on", "from", "until", "name")
@@ -48,36 +50,48 @@ def invariant(
     asks for, `then` brings `within` a time; live, that is looked at `every` so often. `on` is a call at which the first
     two are judged in place of writes. Judging begins at `from_` and ends at `until`.
     """
-    class_name = _class_name(of)
+    of_class = class_name(of)
     life = {"from_": from_, "until": until}
     found = []
     if always is not None:
-        found.append(Property(class_name, always=always, on=on, **life))
+        found.append(Property(of_class, always=always, on=on, **life))
     if next is not None:
-        found.append(Property(class_name, next=next, on=on, **life))
+        found.append(Property(of_class, next=next, on=on, **life))
     if any(each is not None for each in (when, then, within, every)) or not found:
         alone = on if not found else None
-        found.append(Property(class_name, when=when, then=then, within=within, every=every, on=alone, **life))
+        found.append(Property(of_class, when=when, then=then, within=within, every=every, on=alone, **life))
     if len(found) == 1 and name is not None:
         found = [_renamed(found[0], name)]
-    return _declared(found, name or (found[0].title if len(found) == 1 else class_name))
+    return _declared(found, name or (found[0].title if len(found) == 1 else of_class))
 
 
-def ready_made(kind: str, of: str | type, **parameters: Any) -> InvariantLaw:
-    """One of the ready-made invariants."""
-    try:
-        found = TEMPLATES[kind](class_name=_class_name(of), **parameters)
-    except ParameterError as error:
-        source = Source(f"{kind}: {error.key} = {parameters.get(error.key)!r}", "<invariant>")
-        problem = Diagnostic("error", "invariant-key", str(error), (len(kind) + 2, len(source.text)))
-        raise LawSourceError([problem], source) from None
-    return _declared(found, kind)
+P = ParamSpec("P")
 
 
-def _class_name(of: object) -> str:
-    if isinstance(of, type):
-        return f"{of.__module__}.{of.__qualname__}" if of.__module__ != "builtins" else of.__qualname__
-    return of if isinstance(of, str) else repr(of)
+def _as_law(template: Callable[P, list[Property]]) -> Callable[P, InvariantLaw]:
+    """The law of a ready-made invariant, from the same parameters."""
+    kind, signature = template.__name__.replace("_", "-"), inspect.signature(template)
+
+    @wraps(template)
+    def law(*args: P.args, **kwargs: P.kwargs) -> InvariantLaw:
+        try:
+            return _declared(template(*args, **kwargs), kind)
+        except ParameterError as error:
+            given = signature.bind(*args, **kwargs).arguments
+            source = Source(f"{kind}: {error.key} = {given.get(error.key)!r}", "<invariant>")
+            problem = Diagnostic("error", "invariant-key", str(error), (len(kind) + 2, len(source.text)))
+            raise LawSourceError([problem], source) from None
+
+    law.__signature__ = signature.replace(return_annotation=InvariantLaw)  # type: ignore[attr-defined]
+    return law
+
+
+reference_count = _as_law(templates.reference_count)
+open_handles = _as_law(templates.open_handles)
+closed = _as_law(templates.closed)
+pool_checkouts = _as_law(templates.pool_checkouts)
+locks_held = _as_law(templates.locks_held)
+allocations = _as_law(templates.allocations)
 
 
 def _renamed(given: Property, name: str) -> Property:
@@ -190,7 +204,7 @@ class _TomlReader:
             self._report(number, problem)
             return []
         parameters = inspect.signature(make).parameters
-        known = ["class" if key == "class_name" else key for key in parameters]
+        known = ["class" if key == "of" else key for key in parameters]
         if self._unknown_keys(number, table, ("use", *known), ()):
             return []
         missing = [
@@ -200,7 +214,7 @@ class _TomlReader:
         ]
         for key in missing:
             self._report(number, Problem("invariant-key", f"{kind} needs `{key}`", "use"))
-        given = {"class_name" if key == "class" else key: value for key, value in table.items() if key != "use"}
+        given = {"of" if key == "class" else key: value for key, value in table.items() if key != "use"}
         if missing:
             return []
         try:

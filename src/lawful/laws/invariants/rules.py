@@ -67,6 +67,13 @@ class Property:
         return "\n".join(("[[invariant]]", *lines)) + "\n"
 
 
+def class_name(of: object) -> str:
+    """The name of a class, with its module; what is no class is taken as its name."""
+    if isinstance(of, type):
+        return f"{of.__module__}.{of.__qualname__}" if of.__module__ != "builtins" else of.__qualname__
+    return of if isinstance(of, str) else repr(of)
+
+
 def _flat(text: object) -> str:
     return " ".join(str(text or "").split())  # other types are reported later
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from lawful.laws.rml import patterns, terms
 from lawful.laws.rml.compiler import CompiledLaw
@@ -17,7 +18,7 @@ Ground = Callable[[Ref], patterns.PatternTree]
 """What stands in a pattern for a value that only the running law knows."""
 
 
-class Extent(NamedTuple):
+class Extent(msgspec.Struct, frozen=True):
     """An event of the type matches one of ``outer``; what matches one of ``inner`` is of the type.
 
     What matches one of ``never`` is not: the other side of an event type that ``not matches``.

@@ -8,7 +8,9 @@ imported at the top; only what checks a law's text is imported by whoever asks, 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from lawful.laws.law_base import LawBase
 from lawful.laws.protocol import Language, Watch
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from lawful.diagnostics import Diagnostic
 
 
-class LawFacts(NamedTuple):
+class LawFacts(msgspec.Struct, frozen=True):
     """Facts about a law that hold before it is read. It has no parts, and a trace without events keeps it."""
 
     watches: tuple[Watch, ...] | None

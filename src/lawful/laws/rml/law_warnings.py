@@ -78,12 +78,8 @@ class _WarningFinder:
             read = f"{group} {node.op} {self._shown(node.right)}"
         else:
             read = f"{self._shown(node.left)} {node.op} {group}"
-        return _warning(
-            "rml-precedence",
-            f"`{child.op}` binds tighter than `{node.op}`: this is read as {quoted(read)}",
-            node.span,
-            "write the parentheses you mean",
-        )
+        message = f"`{child.op}` binds tighter than `{node.op}`: this is read as {quoted(read)}"
+        return _warning("rml-precedence", message, node.span, "write the parentheses you mean")
 
     def _shown(self, data: Data) -> str:
         shown = format_data(data)
@@ -96,12 +92,9 @@ class _WarningFinder:
             in_guard = pattern_variables(declaration.guard) if declaration.guard is not None else frozenset()
             for param in declaration.params:
                 if param not in bound | in_guard:
-                    yield _warning(
-                        "rml-unused-variable",
-                        f"the parameter `{param}` does not occur in the declaration",
-                        self._binder(declaration.span, param),
-                        "whatever is given for it, the same events match",
-                    )
+                    message = f"the parameter `{param}` does not occur in the declaration"
+                    hint = "whatever is given for it, the same events match"
+                    yield _warning("rml-unused-variable", message, self._binder(declaration.span, param), hint)
             if declaration.guard is None:
                 continue
             reported: set[str] = set()
@@ -113,9 +106,7 @@ class _WarningFinder:
                     hint = f"did you mean `{close}`?" if close else "bind it in the pattern, or make it a parameter"
                     message = f"`{value.name}` has no value here: neither the body nor the parameters bind it"
                     yield _warning("rml-unbound-guard", message, value.span, hint)
-            if not any(isinstance(value, Name) for value in values(declaration.guard)) and not _holds(
-                declaration.guard
-            ):
+            if not in_guard and not _holds(declaration.guard):
                 message = f"`{declaration.name}` never matches: {quoted(format_data(declaration.guard))} does not hold"
                 yield _warning("rml-never-matches", message, declaration.guard.span)
 

@@ -18,7 +18,9 @@ from _thread import RLock
 from collections.abc import Callable
 from functools import cached_property
 from itertools import count
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from lawful.laws.rml import terms
 from lawful.laws.rml.compiler import CompiledLaw, compile_specification
@@ -65,7 +67,7 @@ def plan(specification: Specification) -> Planner:
     return Planner(compile_specification(specification))
 
 
-class TermShape(NamedTuple):
+class TermShape(msgspec.Struct, frozen=True):
     """A term with registers in the place of its data."""
 
     id: int

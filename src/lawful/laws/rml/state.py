@@ -7,20 +7,19 @@ as ``child /\\ rest``, ``child | rest`` or ``rest | child``. A *sequence* is a h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 
-@dataclass(slots=True, eq=False)
-class Leaf:
+
+class Leaf(msgspec.Struct, eq=False):
     """An instance: a shape and its registers."""
 
     shape: int
     registers: tuple[Any, ...]
 
 
-@dataclass(slots=True, eq=False)
-class Cell:
+class Cell(msgspec.Struct, eq=False):
     """What follows in a sequence; knows whether the whole rest may halt, and whether some of it is dead."""
 
     leaf: Leaf
@@ -35,16 +34,14 @@ class Cell:
             cell = cell.rest
 
 
-@dataclass(slots=True, eq=False)
-class SequencePart:
+class SequencePart(msgspec.Struct, eq=False):
     """A head and what follows it."""
 
     head: Part
     rest: Cell
 
 
-@dataclass(slots=True, eq=False)
-class FilterPart:
+class FilterPart(msgspec.Struct, eq=False):
     """A filter whose branches grow; the test is a leaf that ends in yes or no."""
 
     test: Leaf
@@ -52,15 +49,13 @@ class FilterPart:
     otherwise: Part
 
 
-@dataclass(slots=True, eq=False)
-class ClosurePart:
+class ClosurePart(msgspec.Struct, eq=False):
     """The prefix closure of what grows."""
 
     body: Part
 
 
-@dataclass(slots=True, eq=False)
-class ListEntry:
+class ListEntry(msgspec.Struct, eq=False):
     """A child of an instance list, at its place."""
 
     kind: str
@@ -76,15 +71,14 @@ class ListEntry:
         return self.label < other.label
 
 
-@dataclass(slots=True, eq=False)
-class InstanceList:
+class InstanceList(msgspec.Struct, eq=False):
     """Children around a core."""
 
     core: Part
     first: ListEntry | None = None  # the outermost child
     last: ListEntry | None = None
-    always: list[ListEntry] = field(default_factory=list)
-    index: dict[tuple[int, tuple[int, ...]], dict[Any, list[ListEntry]]] = field(default_factory=dict)
+    always: list[ListEntry] = []
+    index: dict[tuple[int, tuple[int, ...]], dict[Any, list[ListEntry]]] = {}
     waiting: int = 0  # children that may not halt
     dead: int = 0
     shuffled: int = 0  # children that do not stand as `child /\ rest`

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+
+import msgspec
 
 from lawful.laws.rml import terms
 from lawful.laws.rml.compiler import CompiledLaw
@@ -18,7 +19,7 @@ from lawful.laws.rml.terms import Ref, Term
 Solution = tuple[Term, Bindings]
 
 
-class _Tail(NamedTuple):
+class _Tail(msgspec.Struct, frozen=True):
     """The operand that steps for a term, what makes a term of the result, and the bindings so far."""
 
     term: Term
@@ -73,6 +74,11 @@ class Stepper(EventMatcher):
 
     def first(self, term: Term) -> Solution | None:
         """The first solution of a step."""
+        if term.op == terms.CONCAT:
+            tail = self._concat_tail(term)
+            if not isinstance(tail, _Tail):
+                return tail
+            term = tail.term
         op, args = term.op, term.args
         if op == terms.EVENT:
             for bindings in self.matches(*args):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from lawful.laws.protocol import Event
 from lawful.laws.rml import patterns, syntax
@@ -19,7 +21,7 @@ _KINDS = (("event",), ("name",), ("class",))  # what event types share by a para
 _MOST_KNOWN = 10_000  # names may be without end
 
 
-class _Place(NamedTuple):
+class _Place(msgspec.Struct, frozen=True):
     """Where a kind of event has the object."""
 
     tree: patterns.PatternTree

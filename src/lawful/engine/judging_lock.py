@@ -13,7 +13,7 @@ class JudgingLock:
     """Held by the thread that judges, or that changes laws."""
 
     def __init__(self, inline: InlineMessages, taken: Callable[[], None], may_open: Callable[[], bool]) -> None:
-        """`taken` takes over messages that were judged inline; `may_open` says whether that is allowed between batches."""
+        """`taken` takes over messages that were judged inline; `may_open` says whether they may be, between batches."""
         self._inline = inline
         self._taken = taken
         self._may_open = may_open

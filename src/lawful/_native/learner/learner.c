@@ -212,7 +212,7 @@ static PyObject *window_drain_method(Window *window, PyObject *unused) {
     return finished(window, failed);
 }
 
-/* ---- what is known ---------------------------------------------------------------------------------------------------------- */
+/* ---- results ---------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *made_survey, *made_candidate, *made_pair, *made_ending, *made_example, *made_counts;
 static PyObject *made_history, *made_history_example;
@@ -297,7 +297,7 @@ static PyObject *window_known(Window *window, PyObject *unused) {
     return list;
 }
 
-/* A copy of what is to be told about an ending. */
+/* A copy of an ending, to be turned into Python objects without the lock. */
 typedef struct {
     uint64_t count, first;
     int kind, examples;
@@ -636,7 +636,7 @@ static PyMethodDef methods[] = {
     {"known", (PyCFunction)window_known, METH_NOARGS, "known()\n--\n\nAll pairs."},
     {"pair", (PyCFunction)window_pair, METH_VARARGS, "pair(first, second)\n--\n\nHow its scenarios ended."},
     {"counts", (PyCFunction)window_counts, METH_VARARGS, "counts(first, second)\n--\n\nThe counts of all its rules."},
-    {"histories", (PyCFunction)window_histories, METH_NOARGS, "histories()\n--\n\nAll lives that have ended."},
+    {"histories", (PyCFunction)window_histories, METH_NOARGS, "histories()\n--\n\nAll histories that have ended."},
     {"remember", (PyCFunction)window_remember, METH_VARARGS,
      "remember(first, second, endings, contexts)\n--\n\nAdd what earlier runs have counted."},
     {"start", (PyCFunction)window_start, METH_NOARGS, "start()\n--\n\nTake what is pushed in, in a thread of its own."},

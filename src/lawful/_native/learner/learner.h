@@ -152,7 +152,7 @@ typedef struct {
     uint64_t key, bits;       /* no bit: the place is free */
 } PrunedBlock;
 
-/* ---- whole lives (object_histories.c) ------------------------------------------------------------------------------------------------ */
+/* ---- whole histories (object_histories.c) ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     uint32_t name, first, last; /* numbers in the history, from 1 */
@@ -176,7 +176,7 @@ typedef struct {
 
 #define HISTORY_BLOCK 1024
 
-/* What is asked of lives in turn lies apart from them, since most of them are not in the cache then. */
+/* Flags of histories lie apart from them: they are read in turn, when most histories are not in the cache. */
 enum {
     HISTORY_USED = 1,
     HISTORY_IN_WINDOW = 2,             /* it is in the window */
@@ -206,7 +206,7 @@ typedef struct {
     uint32_t spare;             /* one that is not in use, from 1; it has the next one for its object */
     HistorySlot *at;               /* hash table by object */
     size_t mask;
-    uint64_t events;            /* different ones, of lives that have more than a few */
+    uint64_t events;            /* different ones, of histories that have more than a few */
     uint64_t given_up, sites;
     EndedHistory *ended;
     uint32_t ended_count, ended_room;
@@ -303,7 +303,7 @@ typedef struct {
 
 #define MOST_STEP_EFFECTS 64
 typedef struct {
-    CachedState *states;        /* the first one is that of nothing */
+    CachedState *states;        /* the first one is that of an object without events */
     uint32_t state_count, state_room;
     uint32_t *state_at;       /* hash table */
     size_t state_mask;
@@ -431,7 +431,7 @@ static inline void cache_settle_in_time(Window *window) {
 int cache_clear(Window *window);   /* all subjects are written out, and no pair is known here. -1: no memory */
 void cache_free(StepCache *cache);
 
-/* The life of an object that comes into the window; it stays where it is as long as the object is there. -1: no memory. */
+/* The history of an object that comes into the window; it stays where it is as long as the object is there. -1: no memory. */
 int history_enter(Histories *histories, uint64_t object, Subject *subject);
 static inline size_t history_home(const Histories *histories, uint32_t tag) {
     return (size_t)((tag * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & histories->mask;
@@ -454,7 +454,7 @@ static inline void history_expect_soon(const Histories *histories, uint64_t obje
     __builtin_prefetch(history + LINE, 1);
 }
 
-/* An event in a life. -1: no memory. */
+/* An event in a history. -1: no memory. */
 int history_take_new(Histories *histories, History *history, uint32_t name, uint32_t site);
 static inline int history_take(Histories *histories, History *history, uint32_t name, uint32_t site, uint64_t seq) {
     HistoryEvent *event = &history->list[history->hints[name % HISTORY_HINTS]];

@@ -138,14 +138,14 @@ static int drop_events(Histories *histories, History *history) {
     return 0;
 }
 
-/* An event that is new to a life. -1: no memory. */
+/* An event that is new to a history. -1: no memory. */
 static int add_kind(Histories *histories, History *history, HistoryEvent event) {
     if (history->count >= FEW_HISTORY_EVENTS) {
         if (history->count == MOST_HISTORY_EVENTS || histories->events >= ALL_HISTORY_EVENTS) return drop_events(histories, history);
         histories->events += history->count == FEW_HISTORY_EVENTS ? FEW_HISTORY_EVENTS + 1 : 1;
     }
     if (history->count == history->room) {
-        int room = history->count + (history->count < 16 ? 4 : 8); /* there may be many lives: none has much that it does not need */
+        int room = history->count + (history->count < 16 ? 4 : 8); /* there may be many histories: none has much that it does not need */
         bool own = history->list != history->inline_events;
         HistoryEvent *list = realloc(own ? history->list : NULL, room * sizeof *list);
         if (list == NULL) return -1;

@@ -40,7 +40,7 @@ static bool is_step_name(const Tracer *tracer, PyObject *key) {
     return false;
 }
 
-/* Something else can come in a while that is not told. */
+/* From now on a change might not be reported. */
 static void ends(Tracer *tracer, PyObject *fields, bool dies) {
     Sample *sample = by_fields(tracer, fields);
     if (sample == NULL) return;
@@ -66,7 +66,7 @@ static void tell(Tracer *tracer, CodeInfo *info, Probe *probe, const Sample *sam
     }
     record_keep(tracer, KIND_WRITE, callee, sample->id, payload, place_of(tracer, info, probe));
     if (tracer->count < tracer->flush_at || tracer->flushing) return;
-    /* This is no place to run Python code. */
+    /* Python code must not run here. */
     tracer->flushing = Py_AddPendingCall(empty_buffer, Py_NewRef(tracer)) == 0;
     if (!tracer->flushing) Py_DECREF(tracer);
 }
@@ -149,7 +149,7 @@ int field_counts_disable(Tracer *tracer) {
     return 0;
 }
 
-/* A dict of its own that has nothing in common with those of others: the interpreter does not tell of all changes in these.
+/* A dict of its own that has nothing in common with those of others: the interpreter does not report all changes in these.
    It is given to the object as `object.__dict__ = fields` would do it. NULL without an exception: that is the class's own
    business. */
 static PyObject *own_fields(PyObject *object) {
@@ -188,7 +188,7 @@ PyObject *field_counts_watch(Tracer *tracer, Group *group, PyObject *object) {
 void field_counts_unwatch(PyObject *fields) {
     int several = -1;
     for (int i = 0; i < MOST_TRACERS; i++) several += identity_watcher(i) != NULL;
-    if (several > 0) return; /* another one may want to know */
+    if (several > 0) return; /* another tracer may watch it */
     PyObject *exception = PyErr_GetRaisedException();
     if (PyDict_Unwatch(watcher, fields) < 0) PyErr_Clear();
     PyErr_SetRaisedException(exception);

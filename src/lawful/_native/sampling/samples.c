@@ -71,7 +71,7 @@ void sample_forget(Tracer *tracer) {
 
 /* ---- steps ---------------------------------------------------------------------------------------------------------- */
 
-/* It tells of nothing itself from now on. */
+/* Stop to watch its dict. */
 static void stop_watching(Sample *sample) {
     if (sample->fields != NULL) field_counts_unwatch(sample->fields);
     sample->fields = NULL;
@@ -171,7 +171,7 @@ static void sleep_now(Tracer *tracer, Group *group) {
     if (!accepts_samples(group)) tracer->awake[1] &= ~group->bit;
 }
 
-/* The next sample comes after 1 / rate births on average, however long one has waited: so it pays to sleep at once, or not
+/* The next sample comes after 1 / rate births on average, however long the wait was: so it pays to sleep at once, or not
    at all. As long as it is not known how many visits there are between births, and now and then later, it sleeps when it has
    wasted as much as it costs to wake: then it wastes twice as much as need be, at most. */
 #define TRIALS 4

@@ -14,12 +14,12 @@ typedef struct Group {
     double rate;
     int64_t budget;        /* below 0: without end */
     uint64_t born, taken;
-    int64_t alive;         /* samples whose end was not told */
-    int64_t unwatched;     /* samples that do not tell of their steps */
+    int64_t alive;         /* samples whose end was not reported */
+    int64_t unwatched;     /* samples whose dict is not watched */
     bool places;           /* none ever does */
-    int64_t idle_visits;     /* how often its places told of nothing, since the last sample died */
+    int64_t idle_visits;     /* how often its places met no sample, since the last one died */
     int64_t patience;      /* how often that may be: about what it cost to wake them last time, or a guess */
-    bool woken;            /* it is no guess */
+    bool woken;            /* the patience was measured */
     double visits, births; /* how often that was, and how many were born meanwhile */
     unsigned sleeps;       /* how often it fell asleep */
 } Group;
@@ -28,7 +28,7 @@ typedef struct {
     PyObject *key;         /* NULL: free; borrowed, it dies before its place is used again */
     Id id;
     Group *group;
-    PyObject *fields;      /* its dict, if that tells of steps (field_counts.c); borrowed, or NULL */
+    PyObject *fields;      /* its dict, if that is watched (field_counts.c); borrowed, or NULL */
 } Sample;
 
 #define FILTER_BITS 512    /* a line of memory */
@@ -49,12 +49,12 @@ void sample_release(Tracer *tracer, Group *group);            /* none of its obj
 void sample_seed(Tracer *tracer, uint64_t seed);
 void sample_fork(Tracer *tracer, uint64_t process);
 bool sample_flip(Tracer *tracer, Group *group);               /* a life begins: is it a sample? */
-/* It is: from now on it has an id, and all is told of it, first `born`. The frame is the one that makes it. The id is 0 if
-   something of ours failed; -1: an exception goes on into the program. */
+/* It is: from now on it has an id, and all its events are reported, first `born`. The frame is the one that makes it. The id is 0 if
+   there was an internal error; -1: an exception goes on into the program. */
 int sample_take(Tracer *tracer, Callee *callee, PyObject *object, uint32_t place, RunFrame *frame, Id *id);
-/* An object dies. NULL: it was no sample. */
+/* An object dies. NULL: it was not a sample. */
 Group *sample_lost(Tracer *tracer, PyObject *object);
-void sample_gone(Tracer *tracer, Group *group);               /* and this has been told */
+void sample_gone(Tracer *tracer, Group *group);               /* and this was reported */
 void sample_clear(Tracer *tracer);                            /* no object is a sample any more */
 void sample_forget(Tracer *tracer);                           /* everything */
 /* A place of these groups met no sample. Nobody's time is to be wasted. */
@@ -62,9 +62,9 @@ void sample_idle_visit(Tracer *tracer, uint64_t groups);
 void sample_add_sleeper(Tracer *tracer, CodeInfo *info);           /* something in it is switched off */
 void sample_unlink(CodeInfo *info);
 void sample_cost(Tracer *tracer, CodeInfo *info, uint64_t groups); /* it would have to be woken, too */
-/* The steps of this group's samples cannot be told by themselves: places do, for good. -1: an exception. */
+/* The dicts of this group's samples cannot be watched: places report them from now on. -1: an exception. */
 int sample_by_place(Tracer *tracer, Group *group);
-Sample *sample_find(Tracer *tracer, const PyObject *object);  /* NULL: it is none */
+Sample *sample_find(Tracer *tracer, const PyObject *object);  /* NULL: it is not a sample */
 int64_t cpu_time(void);                                       /* of this thread, in nanoseconds */
 
 /* ---- steps of samples (field_counts.c) ------------------------------------------------------------------------------------ */
@@ -73,7 +73,7 @@ int64_t cpu_time(void);                                       /* of this thread,
 
 bool field_counts_possible(const Tracer *tracer);
 int field_counts_add_name(Tracer *tracer, PyObject *name);               /* there is a place where such a field makes steps */
-/* An object becomes a sample: the dict that will tell of its steps, or NULL, perhaps with an exception. */
+/* An object becomes a sample: the dict that is watched, or NULL, perhaps with an exception. */
 PyObject *field_counts_watch(Tracer *tracer, Group *group, PyObject *object);
 void field_counts_unwatch(PyObject *fields);
 int field_counts_disable(Tracer *tracer);                            /* of all groups */

@@ -47,7 +47,7 @@ def test_when_the_watching_begins(tmp_path: Path, core: str) -> None:
 
 
 @pytest.mark.parametrize("core", ["native", "python"])
-@pytest.mark.parametrize("module", ["lawful.reports.live", "lawful.reports.html"])
+@pytest.mark.parametrize("module", ["lawful.reports.gather", "lawful.reports.html"])
 def test_while_the_report_is_made(tmp_path: Path, module: str, core: str) -> None:
     (tmp_path / "r.html").write_text("older")
     done = struck(tmp_path, "import", module, "run", "--law", "files", "-o", "r.html", core=core)

@@ -223,7 +223,7 @@ class SettraceHooks:
             frame.f_trace = self._frame_function
             frame.f_trace_lines = False
         elif not self._has_frame(other):
-            # The program may have put it in the place of ours: then it did not ask for what we have asked for.
+            # The program may have replaced our function: then it did not ask for the events that we asked for.
             lines, opcodes = self._only_ours.pop(id(frame), (frame.f_trace_lines, frame.f_trace_opcodes))
             frame.f_trace_lines = lines
             frame.f_trace = _SharedTrace(self, other, lines, opcodes)
@@ -237,7 +237,7 @@ class SettraceHooks:
         return isinstance(trace, _SharedTrace) or trace is self._frame_function
 
     def _join_others(self, frame: FrameType | None) -> None:
-        """Debuggers put their trace function on the frames that run, in the place of ours."""
+        """Debuggers replace the trace function of the frames that run: call theirs and ours."""
         while frame is not None:
             if id(frame) in self._only_ours and frame.f_trace is not None and not self._has_frame(frame.f_trace):
                 seen = self._look_at(frame)

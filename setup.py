@@ -10,12 +10,13 @@ NATIVE = "src/lawful/_native"
 # The C tracer reads the interpreter's frames: each version lays them out in its own way (tracer/frame.h).
 TRACER = (3, 12) <= sys.version_info < (3, 14) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 TRACER_ONLY = ("tracer/*", "sampling/*", "messages/*")
-ALWAYS = f"{NATIVE}/messages/inline_check.c"  # engine/dispatch.c needs it on every version
+# engine/dispatch.c needs the first on every version, and the Python tracer is slow without the second.
+ALWAYS = (f"{NATIVE}/messages/inline_check.c", f"{NATIVE}/tracer/name_resolution.c")
 
 sources = {*glob(f"{NATIVE}/**/*.c", recursive=True)}
 if not TRACER:
     sources.difference_update(*(glob(f"{NATIVE}/{name}.c") for name in TRACER_ONLY))
-    sources.add(ALWAYS)
+    sources.update(ALWAYS)
 
 core = Extension(
     "lawful._native._core",

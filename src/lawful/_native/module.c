@@ -1,7 +1,7 @@
 /* The module lawful._native._core: its functions and types. lawful/core.py loads it, and _core.pyi declares what it has.
 
    Where setup.py leaves the C tracer out (LAWFUL_TRACER is not defined), the module has none of the parts that belong to it:
-   Tracer, message types, LibraryFilter, ChangeWatch, Timer, walk_code, call_without_frames. Their Python twins are used then. */
+   Tracer, message types, LibraryFilter, Timer, walk_code, call_without_frames. Their Python twins are used then. */
 #include "rml/rml.h"
 
 #include "automata/automata.h"
@@ -13,6 +13,7 @@
 #include "invariants/invariants.h"
 #include "learner/learner.h"
 #include "messages/inline_check.h"
+#include "tracer/change_watch.h"
 #ifdef LAWFUL_TRACER
 #  include "messages/messages.h"
 #  include "tracer/tracer.h"
@@ -36,9 +37,9 @@ static struct PyModuleDef definition = {
 };
 
 static PyTypeObject *const types[] = {
-    &RmlMachineType, &LawQueueType, &WindowType, &InvariantTrackerType, &GrammarTablesType, &GrammarMachineType, &InlineCheckType, &DeferredEventType, &LazyEventType,
+    &RmlMachineType, &LawQueueType, &WindowType, &InvariantTrackerType, &GrammarTablesType, &GrammarMachineType, &InlineCheckType, &DeferredEventType, &LazyEventType, &ChangeWatchType,
 #ifdef LAWFUL_TRACER
-    &TracerType, &ChangeWatchType, &LibraryFilterType, &TimerType, &QueueReaderType, &RouteType, &MessageCacheType,
+    &TracerType, &LibraryFilterType, &TimerType, &QueueReaderType, &RouteType, &MessageCacheType,
 #endif
 };
 

@@ -2,7 +2,7 @@
    objects, and nearly always nothing has changed. So versions are compared first: each class has one, and each dictionary up
    to 3.12. From 3.13 on the interpreter reports changes of dictionaries. lawful/sources/python/name_resolution.py uses it and
    has its twin `_ChangeWatch`; tests/sources/python/test_name_resolution.py runs on both. */
-#include "tracer/tracer.h"
+#include "tracer/change_watch.h"
 
 typedef struct {
     PyTypeObject *type;   /* borrowed: a check has it */

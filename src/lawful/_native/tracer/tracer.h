@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <pthread.h>
 
+#include "tracer/change_watch.h"
 #include "events/fields.h"
 #include "events/record.h"
 #include "tracer/frame.h"
@@ -401,8 +402,6 @@ extern PyTypeObject LibraryFilterType;  /* library_filter.c */
 /* Is it known, without asking Python, that a function that starts for the first time is of no interest? Then that is noted. */
 bool library_filter_dismisses(PyObject *library_filter, PyCodeObject *code, PyObject *module);
 
-extern PyTypeObject ChangeWatchType;    /* name_resolution.c */
-bool change_watch_unchanged(PyObject *change_watch); /* is it certain that nothing has changed since it was last asked? */
 
 extern PyTypeObject TimerType;          /* timer.c */
 PyObject *call_without_frames(PyObject *module, PyObject *callable); /* call_without_frames.c */

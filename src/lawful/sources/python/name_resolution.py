@@ -161,7 +161,7 @@ class ResolvedNames:
         """The steps that would find something else now."""
         if self._change_watch is None:
             kept = [*self._kept.values()]
-            native = core.native_tracer
+            native = core.native
             self._change_watch = _ChangeWatch(kept, MISSING) if native is None else native.ChangeWatch(kept, MISSING)
         changed: list[_KeptStep] = self._change_watch.changed()
         return changed

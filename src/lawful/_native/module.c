@@ -1,7 +1,8 @@
 /* The module lawful._native._core: its functions and types. lawful/core.py loads it, and _core.pyi declares what it has.
 
    Where setup.py leaves the C tracer out (LAWFUL_TRACER is not defined), the module has none of the parts that belong to it:
-   Tracer, message types, LibraryFilter, Timer, walk_code, call_without_frames. Their Python twins are used then. */
+   Tracer, message types, LibraryFilter, Timer, walk_code, call_without_frames. Their Python twins are used then.
+   tests/test_core.py tests the choice. */
 #include "rml/rml.h"
 
 #include "automata/automata.h"

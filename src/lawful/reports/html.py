@@ -174,22 +174,7 @@ def _texts(report: Report, places: LawPlaces) -> dict[str, str]:
 
 def _automaton(judged: Judged) -> str | None:
     """The law's automaton as a picture, if it has one that is small enough."""
-    from lawful.laws.rml.law import RmlLaw
+    from lawful.reports.law import picture  # what draws nothing must not wait for it
 
-    if not isinstance(judged.law, RmlLaw):
-        return None
-    from lawful.errors import LawfulError
-    from lawful.laws.rml.automaton import automaton
-    from lawful.laws.rml.recursion import with_deep_recursion
-    from lawful.reports import automaton_svg
-    from lawful.reports.law import drawing
-
-    law = judged.law
-
-    def draw() -> str:
-        return automaton_svg.render_drawing(drawing(law.name, automaton(law, _MAX_STATES)), placer="own")
-
-    try:
-        return image(with_deep_recursion(draw))
-    except LawfulError:  # the law has no finite automaton, or a large one
-        return None
+    drawn = picture(judged.law, _MAX_STATES)
+    return None if drawn is None else image(drawn)

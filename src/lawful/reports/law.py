@@ -9,10 +9,13 @@ from typing import Any
 import msgspec
 
 from lawful.diagnostics import Source, encodable, printable, quoted, render_all
-from lawful.laws.rml.automaton import Automaton, Manner, NotFiniteError
+from lawful.errors import LawfulError
+from lawful.laws.protocol import Law
+from lawful.laws.rml.automaton import Automaton, Manner, NotFiniteError, automaton
 from lawful.laws.rml.law import RmlLaw
 from lawful.laws.rml.outline import Growth, Outline
 from lawful.laws.rml.printer import format_scalar
+from lawful.laws.rml.recursion import with_deep_recursion
 from lawful.reports.drawing import Cluster, Drawing, Edge, Node, Role, listed, shortened
 
 _VIOLATED = "violated"
@@ -194,3 +197,18 @@ def drawing(title: str, automaton: Automaton, *, with_failures: bool = False) ->
         if part
     ]
     return Drawing(title, tuple(nodes), tuple(edges), tuple(clusters))
+
+
+def picture(law: Law, most_states: int) -> str | None:
+    """The automaton of a law as SVG; None if it has none, or a larger one."""
+    if not isinstance(law, RmlLaw):
+        return None
+    from lawful.reports import automaton_svg  # only this draws
+
+    def draw() -> str:
+        return automaton_svg.render_drawing(drawing(law.name, automaton(law, most_states)), placer="own")
+
+    try:
+        return with_deep_recursion(draw)
+    except LawfulError:  # the law has no finite automaton, or a large one
+        return None

@@ -1,4 +1,5 @@
-/* Makes the strings that fields.h declares. module.c calls it. */
+/* Makes the strings that fields.h declares. module.c calls it. They are the keys of lawful/events/event_kinds.py;
+   tests/engine/test_lazy_events.py compares events of both cores. */
 #include "events/fields.h"
 
 #include "events/lazy_event.h"

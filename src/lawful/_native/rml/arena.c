@@ -1,6 +1,7 @@
 /* Memory: arenas that are freed as a whole, and pools of small blocks by size.
 
-   Called by rml/, grammar/ and invariants/. It has no counterpart in Python. */
+   Called by rml/, grammar/ and invariants/. It has no counterpart in Python; the tests of those
+   use it all the time, tests/laws/rml/test_engine.py with many instances. */
 #include "rml/rml.h"
 
 #ifdef __linux__

@@ -1,5 +1,5 @@
 /* The part of the fast path that fast_path.h, which says what it is, does not have inline: records with values, and look-ups of
-   what was not found in its caches. tests/sources/python/test_fast_paths.py compares it with call.c, function.c and probe.c. */
+   what was not found in its caches. monitoring.c calls it. tests/sources/python/test_fast_paths.py compares it with call.c, function.c and probe.c. */
 #include "tracer/fast_path.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Numbers for places in the source, of code that has a plan and of some that has none. Both paths and sampling use them;
-   record.c turns them into `file` and `line`. */
+   record.c turns them into `file` and `line`. tests/sources/python/test_tracer.py compares these with the Python tracer. */
 #include "tracer/tracer.h"
 
 PlaceNumbers *plan_place_numbers(Tracer *tracer, PyCodeObject *code, int offset) {

@@ -1,5 +1,5 @@
 /* The buffer of compact records (events/record.h), their delivery, and the events that are made from them then. Both paths
-   write records; flusher.py and full buffers deliver them. tests/sources/python/test_tracer_behaviour.py and
+   call it to write records; flusher.py and full buffers deliver them. tests/sources/python/test_tracer_behaviour.py and
    tests/engine/test_lazy_events.py test it; the events must be those of lawful/sources/python/pytracer.py. */
 #include "events/lazy_event.h"
 #include "tracer/tasks.h"

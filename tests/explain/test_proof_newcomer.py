@@ -245,7 +245,7 @@ def test_ctrl_c_while_cbmc_is_asked(here: Path) -> None:
         "import sys\nfrom lawful.cli import explain_options\nfrom lawful.cli.main import main\n"
         "from contextlib import nullcontext\n"
         "tell = lambda bounds, states, asked: states and bounds.unwind > 1 and open('begun', 'w').close()\n"
-        "explain_options.progress = lambda wanted: nullcontext(tell)\nsys.exit(main(sys.argv[1:]))\n"
+        "explain_options._progress = lambda wanted: nullcontext(tell)\nsys.exit(main(sys.argv[1:]))\n"
     )
     run = subprocess.Popen(
         [sys.executable, "-c", told, *command],
@@ -259,6 +259,7 @@ def test_ctrl_c_while_cbmc_is_asked(here: Path) -> None:
         deadline = time.monotonic() + 60
         while not (here / "begun").exists() and run.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
+        assert (here / "begun").exists()
         os.killpg(run.pid, signal.SIGINT)
         out, err = run.communicate(timeout=60)
     finally:

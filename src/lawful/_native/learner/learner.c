@@ -318,11 +318,13 @@ static void copy_ending(Window *window, const Pair *pair, int kind, uint64_t cou
     if (letters == 3) {
         for (int i = 0; i < pair->ending_count; i++) {
             if (pair->endings[i].kind != kind) continue;
+            ending_settle(&pair->endings[i]);
             for (int j = 0; j < pair->endings[i].example_count; j++) copy_example(window, copy, &pair->endings[i].examples[j]);
         }
         return;
     }
     const Name *name = &window->names[letter ? pair->second : pair->first];
+    usages_settle(window, letter ? pair->second : pair->first);
     for (int i = 0; i < name->usage_count && copy->examples < MOST_EXAMPLES; i++) {
         const Usage *usage = &name->usages[i];
         if (usage->last > pair->created && alone_kind(&window->automaton, letter, usage->position) == kind &&

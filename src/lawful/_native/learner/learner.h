@@ -103,9 +103,13 @@ typedef struct {
     uint32_t events[MOST_TRAIL][2]; /* name and site */
 } Trail;
 
+/* One line of the cache: as long as scenarios come from a few places, nothing else is touched. */
+#define RECENT_SITES 4
 typedef struct {
     uint64_t count, first;
     Example *examples;
+    uint32_t recent_site[RECENT_SITES];
+    uint32_t recent_count[RECENT_SITES]; /* 0: free; the first of them is noted in examples and contexts, the others not yet */
     uint16_t kind;
     uint8_t example_count;
 } Ending;
@@ -130,17 +134,24 @@ typedef struct {
 
 /* A run of one event on one object: where it began, how long it was, what else happened there. */
 typedef struct {
-    uint64_t hash, first, last;
-    Example example;          /* with how many there were */
+    uint64_t hash, first, last; /* last, and how many there were: when they were last settled */
+    Example example;
     uint32_t *touched;        /* the other events */
     uint16_t touched_count, position;
 } Usage;
+
+/* What of a usage changes with every run. Two are one line of the cache. */
+typedef struct {
+    uint64_t hash, last, count;
+    uint32_t number;          /* from 1, or 0: the place is free */
+} UsageSpot;
 
 typedef struct {
     uint64_t *alone;          /* runs that are over, by position */
     Usage *usages;
     uint16_t usage_count, usage_room;
-    uint16_t *usage_at;       /* hash table of twice the room, a power of two: numbers from 1 */
+    UsageSpot *usage_at;      /* hash table of twice the room, a power of two */
+    bool unsettled;           /* there were runs since its usages were last settled */
 } Name;
 
 typedef struct {
@@ -477,13 +488,18 @@ static inline Name *name_at(Window *window, uint32_t number) {
 Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created);
 Pair *pair_find(Window *window, uint32_t first, uint32_t second); /* NULL: there is none, or none any more */
 int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subject *subject, uint32_t last_site);
+void ending_settle(Ending *ending); /* its examples have all counts then */
 void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count); /* as many more of those that there were */
 int pair_context(Pair *pair, uint32_t site, uint64_t satisfied);
 void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind);
 void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
 int pair_prune(Window *window, size_t index); /* -1: no memory */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);
+static inline void name_expect(const Name *name, uint64_t hash) {
+    if (name->usage_room) __builtin_prefetch(&name->usage_at[(hash >> 32) & (2 * name->usage_room - 1)], 1);
+}
 void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last); /* the same */
+void usages_settle(Window *window, uint32_t number); /* of a name: they have all counts then */
 bool usage_touched(const Usage *usage, uint32_t name);
 void pairs_free(Window *window);
 

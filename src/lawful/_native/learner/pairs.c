@@ -65,44 +65,58 @@ static Example example_of(Window *window, const Subject *subject, uint32_t site,
 
 /* ---- runs of one event -------------------------------------------------------------------------------------------------------- */
 
-/* Where the number of a usage stands, or would. */
-static uint16_t *usage_slot(const Name *name, uint64_t hash) {
+static UsageSpot *spot_of(const Name *name, uint64_t hash) {
     size_t at = hash >> 32, mask = 2 * name->usage_room - 1;
-    while (name->usage_at[at & mask] && name->usages[name->usage_at[at & mask] - 1].hash != hash) at++;
+    while (name->usage_at[at & mask].number && name->usage_at[at & mask].hash != hash) at++;
     return &name->usage_at[at & mask];
 }
 
 static int usages_grow(Name *name) {
-    uint16_t room = name->usage_room ? 2 * name->usage_room : 4, *table = calloc(2 * room, sizeof *table);
+    uint16_t room = name->usage_room ? 2 * name->usage_room : 4, before = name->usage_room;
+    UsageSpot *old = name->usage_at, *table = aligned_alloc(LINE, 2 * room * sizeof *table);
     Usage *usages = realloc(name->usages, room * sizeof *usages);
     if (usages != NULL) name->usages = usages;
     if (usages == NULL || table == NULL) {
         free(table);
         return -1;
     }
-    free(name->usage_at);
+    memset(table, 0, 2 * room * sizeof *table);
     name->usage_at = table;
     name->usage_room = room;
-    for (int i = 0; i < name->usage_count; i++) *usage_slot(name, usages[i].hash) = i + 1;
+    for (int i = 0; i < 2 * before; i++)
+        if (old[i].number) *spot_of(name, old[i].hash) = old[i];
+    free(old);
     return 0;
+}
+
+void usages_settle(Window *window, uint32_t number) {
+    Name *name = &window->names[number];
+    if (!name->unsettled) return;
+    name->unsettled = false;
+    for (int i = 0; i < 2 * name->usage_room; i++) {
+        const UsageSpot *spot = &name->usage_at[i];
+        if (!spot->number) continue;
+        name->usages[spot->number - 1].last = spot->last;
+        name->usages[spot->number - 1].example.count = spot->count;
+    }
 }
 
 /* Notes a run. The usage has hash, position and what was touched. */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site,
               uint32_t last_site) {
     Name *name = &window->names[number];
-    uint16_t *slot = name->usage_room ? usage_slot(name, usage->hash) : NULL;
-    bool known = slot != NULL && *slot;
-    if (!known && name->usage_count >= (window->usage_count < ALL_USAGES ? MOST_USAGES : FEW_USAGES)) return 0;
-    cache_note(&window->cache, (Effect){.hash = usage->hash, .what = EFFECT_USED});
-    if (known) {
-        name->usages[*slot - 1].last = window->expired;
-        name->usages[*slot - 1].example.count++;
+    UsageSpot *spot = name->usage_room ? spot_of(name, usage->hash) : NULL;
+    if (spot != NULL && spot->number) {
+        spot->last = window->expired;
+        spot->count++;
+        name->unsettled = true;
+        cache_note(&window->cache, (Effect){.hash = usage->hash, .what = EFFECT_USED});
         return 0;
     }
+    if (name->usage_count >= (window->usage_count < ALL_USAGES ? MOST_USAGES : FEW_USAGES)) return 0;
     if (name->usage_count == name->usage_room) {
         if (usages_grow(name) < 0) return no_memory(window);
-        slot = usage_slot(name, usage->hash);
+        spot = spot_of(name, usage->hash);
     }
     uint32_t *touched = malloc((usage->touched_count + 1) * sizeof *touched);
     if (touched == NULL) return no_memory(window);
@@ -113,15 +127,17 @@ int name_used(Window *window, uint32_t number, const Usage *usage, const Subject
     made->first = made->last = window->expired;
     made->example = example_of(window, subject, site, last_site);
     window->usage_count++;
-    *slot = ++name->usage_count;
+    *spot = (UsageSpot){.hash = usage->hash, .last = window->expired, .count = 1, .number = ++name->usage_count};
+    cache_note(&window->cache, (Effect){.hash = usage->hash, .what = EFFECT_USED});
     return 0;
 }
 
 void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last) {
     Name *name = &window->names[number];
-    Usage *usage = &name->usages[*usage_slot(name, hash) - 1];
-    usage->example.count += count;
-    if (usage->last < last) usage->last = last;
+    UsageSpot *spot = spot_of(name, hash);
+    spot->count += count;
+    if (spot->last < last) spot->last = last;
+    name->unsettled = true;
 }
 
 bool usage_touched(const Usage *usage, uint32_t name) {
@@ -297,6 +313,19 @@ int pair_context(Pair *pair, uint32_t site, uint64_t satisfied) {
     return 0;
 }
 
+static void settle_recent(Ending *ending, int at) {
+    for (int i = 0; i < ending->example_count && ending->recent_count[at] > 1; i++)
+        if (ending->examples[i].site == ending->recent_site[at]) {
+            ending->examples[i].count += ending->recent_count[at] - 1;
+            break;
+        }
+    if (ending->recent_count[at]) ending->recent_count[at] = 1;
+}
+
+void ending_settle(Ending *ending) {
+    for (int i = 0; i < RECENT_SITES; i++) settle_recent(ending, i);
+}
+
 void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count) {
     for (int i = 0; i < pair->ending_count; i++) {
         Ending *ending = &pair->endings[i];
@@ -307,16 +336,19 @@ void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count) {
     }
 }
 
-/* Counts a scenario for the place where it began. */
+/* A scenario that began at a place which is not among the recent ones. */
 static int ending_at_site(Window *window, Pair *pair, Ending *ending, const Subject *subject, uint32_t site,
                           uint32_t last_site) {
-    ending->count++;
+    int recent = site % RECENT_SITES;
+    settle_recent(ending, recent);
+    ending->recent_site[recent] = site;
+    ending->recent_count[recent] = 1;
+    if (pair_context(pair, site, window->automaton.satisfied[ending->kind]) < 0) return -1;
     for (int i = 0; i < ending->example_count; i++)
         if (ending->examples[i].site == site) {
             ending->examples[i].count++;
-            return 0; /* the context is known, too */
+            return 0;
         }
-    if (pair_context(pair, site, window->automaton.satisfied[ending->kind]) < 0) return -1;
     if (ending->example_count >= (window->example_count < ALL_EXAMPLES ? MOST_EXAMPLES : FEW_EXAMPLES)) return 0;
     Example *examples = realloc(ending->examples, (ending->example_count + 1) * sizeof *examples);
     if (examples == NULL) return -1;
@@ -349,7 +381,15 @@ int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subje
     cache_note(&window->cache, (Effect){.pair = pair, .site = scenario->site, .number = (uint16_t)kind, .what = EFFECT_ENDED});
     int at = ending_of(window, pair, kind);
     if (at < 0) return no_memory(window);
-    if (ending_at_site(window, pair, &pair->endings[at], subject, scenario->site, last_site) < 0) return no_memory(window);
+    Ending *ending = &pair->endings[at];
+    ending->count++;
+    int recent = scenario->site % RECENT_SITES;
+    if (ending->recent_site[recent] == scenario->site && ending->recent_count[recent] &&
+        ending->recent_count[recent] < UINT32_MAX) {
+        ending->recent_count[recent]++;
+        return 0;
+    }
+    if (ending_at_site(window, pair, ending, subject, scenario->site, last_site) < 0) return no_memory(window);
     return 0;
 }
 

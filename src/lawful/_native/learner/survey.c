@@ -51,6 +51,7 @@ uint64_t survey_first(Window *window, const Pair *pair, int kind) {
     const Name *name = &window->names[letter ? pair->second : pair->first];
     uint32_t other = letter ? pair->first : pair->second;
     uint64_t least = 0;
+    usages_settle(window, letter ? pair->second : pair->first);
     for (int i = 0; i < name->usage_count; i++) {
         const Usage *usage = &name->usages[i];
         if (usage->last <= pair->created || alone_kind(&window->automaton, letter, usage->position) != kind ||

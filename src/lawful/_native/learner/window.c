@@ -225,6 +225,7 @@ static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
         }
     }
     Name *entry = &window->names[name];
+    name_expect(entry, hash);
     entry->alone[position]++;
     usage->hash = hash;
     usage->position = (uint16_t)position;

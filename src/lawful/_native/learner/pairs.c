@@ -361,10 +361,12 @@ static int ending_at_site(Window *window, Pair *pair, Ending *ending, const Subj
 /* The number of the endings of a kind; it is made if there were none. */
 static int ending_of(Window *window, Pair *pair, int kind) {
     int at = 0;
+    if (kind < FEW_KINDS && pair->ending_at[kind]) return pair->ending_at[kind] - 1;
     while (at < pair->ending_count && pair->endings[at].kind != kind) at++;
     if (at == pair->ending_count) {
         if (!HAS_ROOM(pair->endings, at, pair->ending_room, 1)) return -1;
         pair->endings[pair->ending_count++] = (Ending){.kind = kind, .first = window->expired};
+        if (kind < FEW_KINDS && at < UINT8_MAX) pair->ending_at[kind] = at + 1;
     }
     return at;
 }

@@ -24,7 +24,7 @@ core = Extension(
     depends=sorted(glob(f"{NATIVE}/**/*.h", recursive=True)),
     include_dirs=[NATIVE],
     define_macros=[("LAWFUL_TRACER", "1")] if TRACER else [],
-    extra_compile_args=["-O3", "-fvisibility=hidden"],
+    extra_compile_args=["-O3", "-fvisibility=hidden", "-Wall", "-Wextra"],
     # A machine without a compiler gets the pure-Python twin; `lawful --version` says which is in use.
     optional=True,
 )

@@ -20,7 +20,7 @@
 #  include "tracer/tracer.h"
 #endif
 
-static PyObject *abi(PyObject *module, PyObject *unused) { return PyLong_FromLong(ABI); }
+static PyObject *abi(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) { return PyLong_FromLong(ABI); }
 
 static PyMethodDef methods[] = {
 #ifdef LAWFUL_TRACER

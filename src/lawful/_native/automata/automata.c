@@ -377,7 +377,7 @@ static int read_two(Automaton *left, Automaton *right, PyObject **given) {
     return same_letters(left, right);
 }
 
-PyObject *automaton_minimal(PyObject *module, PyObject *args) {
+PyObject *automaton_minimal(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *initial, *transitions, *accepting, *made = NULL;
     /* A product with an automaton of one state leaves out what cannot be reached. */
     Automaton a, all = {.states = 1}, reached = {0};
@@ -398,7 +398,7 @@ PyObject *automaton_minimal(PyObject *module, PyObject *args) {
     return made;
 }
 
-PyObject *automaton_product(PyObject *module, PyObject *args) {
+PyObject *automaton_product(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *given[6], *made = NULL;
     Automaton left, right, both = {0};
     int taken;
@@ -464,7 +464,7 @@ done:
     return found;
 }
 
-PyObject *automaton_search(PyObject *module, PyObject *args) {
+PyObject *automaton_search(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *given[6], *made = NULL;
     Automaton left, right;
     Py_ssize_t longest;

@@ -53,7 +53,7 @@ static void queue_dealloc(LawQueue *self) {
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyObject *queue_take(LawQueue *self, PyObject *unused) {
+static PyObject *queue_take(LawQueue *self, PyObject *Py_UNUSED(unused)) {
     PyObject *taken = PyTuple_Pack(2, self->events, self->numbers);
     if (taken != NULL && queue_renew(self) < 0) Py_CLEAR(taken);
     return taken;
@@ -445,7 +445,7 @@ static PyObject *highest(Dispatch *dispatch, int result) {
     return more ? other : brief;
 }
 
-PyObject *dispatch_batch(PyObject *module, PyObject *args) {
+PyObject *dispatch_batch(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *batch;
     long long first;
     Dispatch dispatch = {0};
@@ -561,7 +561,7 @@ static int keep_entry(PyObject *entry, PyObject *objects, PyObject *plain, Py_ss
     return done;
 }
 
-PyObject *keep_recent(PyObject *module, PyObject *args) {
+PyObject *keep_recent(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *entries, *objects, *plain;
     Py_ssize_t place, most, room;
     int keeps_gone;

@@ -319,7 +319,7 @@ static int put_event(Text *text, PyObject *event, PyObject *unusual, PyObject *a
     return failed;
 }
 
-PyObject *json_lines(PyObject *module, PyObject *args) {
+PyObject *json_lines(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *events, *ask, *all = NULL;
     if (!PyArg_ParseTuple(args, "O!O:json_lines", &PyList_Type, &events, &ask)) return NULL;
     Text text = {NULL, 0, 0, false};

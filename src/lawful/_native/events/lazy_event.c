@@ -102,7 +102,7 @@ PyObject *lazy_event_target(LazyEvent *lazy) {
     return lazy->target_id;
 }
 
-static PyObject *lazy_event_to_dict(LazyEvent *lazy, PyObject *unused) {
+static PyObject *lazy_event_to_dict(LazyEvent *lazy, PyObject *Py_UNUSED(unused)) {
     if (lazy->event == NULL) lazy->event = lazy_event_dict(lazy);
     return Py_XNewRef(lazy->event);
 }

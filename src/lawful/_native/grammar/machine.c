@@ -445,13 +445,13 @@ static int judge(GMachine *machine) {
     return result;
 }
 
-static PyObject *machine_halts(GMachine *machine, void *unused) {
+static PyObject *machine_halts(GMachine *machine, void *Py_UNUSED(unused)) {
     if (machine->open) Py_RETURN_FALSE;
     if (judge(machine) < 0) return NULL;
     return PyBool_FromLong(PySet_GET_SIZE(machine->blocked) == 0);
 }
 
-static PyObject *machine_waiting(GMachine *machine, PyObject *unused) {
+static PyObject *machine_waiting(GMachine *machine, PyObject *Py_UNUSED(unused)) {
     if (judge(machine) < 0) return NULL;
     PyObject *list = PyList_New(0), *key, *group;
     Py_ssize_t at = 0;
@@ -469,7 +469,7 @@ static PyObject *machine_frames(GMachine *machine, PyObject *key) {
     return stack_frames(group == NULL ? &machine->start->stack : &group->stack, machine->tables);
 }
 
-static PyObject *machine_dump(GMachine *machine, PyObject *unused) {
+static PyObject *machine_dump(GMachine *machine, PyObject *Py_UNUSED(unused)) {
     PyObject *all = PyDict_New(), *key, *group;
     Py_ssize_t at = 0;
     while (all != NULL && PyDict_Next(machine->groups, &at, &key, &group)) {
@@ -504,7 +504,7 @@ static PyObject *machine_load(GMachine *machine, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *machine_came(GMachine *machine, void *unused) {
+static PyObject *machine_came(GMachine *machine, void *Py_UNUSED(unused)) {
     PyObject *list = PyList_New(0);
     for (int i = 0; list != NULL && i < machine->tables->columns; i++) {
         PyObject *number = machine->came[i] ? PyLong_FromLong(i) : NULL;

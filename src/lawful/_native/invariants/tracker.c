@@ -519,7 +519,7 @@ static PyObject *invariant_owes(InvariantTracker *self, PyObject *id) {
     return PyBool_FromLong(object != NULL && object->asked != NULL);
 }
 
-static PyObject *invariant_take_ended(InvariantTracker *self, PyObject *unused) {
+static PyObject *invariant_take_ended(InvariantTracker *self, PyObject *Py_UNUSED(unused)) {
     self->reports_ends = 1;
     if (PyList_GET_SIZE(self->ended) == 0) return PyList_New(0);
     PyObject *fresh = PyList_New(0), *ended = self->ended;
@@ -550,7 +550,7 @@ static PyObject *dump_objects(InvariantTracker *self) {
     return found;
 }
 
-static PyObject *invariant_dump(InvariantTracker *self, PyObject *unused) {
+static PyObject *invariant_dump(InvariantTracker *self, PyObject *Py_UNUSED(unused)) {
     if (usable(self) < 0) return NULL;
     PyObject *objects = dump_objects(self), *obligations = objects == NULL ? NULL : PyDict_New();
     for (TrackedObject *object = self->first; obligations != NULL && object != NULL; object = object->later) {
@@ -619,14 +619,14 @@ static PyObject *invariant_load(InvariantTracker *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *get_seen(InvariantTracker *self, void *unused) {
+static PyObject *get_seen(InvariantTracker *self, void *Py_UNUSED(unused)) {
     PyObject *seen = PySet_New(NULL);
     for (int i = 0; seen != NULL && i < self->plan_count; i++)
         if (self->plans[i].seen && PySet_Add(seen, self->plans[i].key) < 0) Py_CLEAR(seen);
     return seen;
 }
 
-static int set_seen(InvariantTracker *self, PyObject *keys, void *unused) {
+static int set_seen(InvariantTracker *self, PyObject *keys, void *Py_UNUSED(unused)) {
     if (keys == NULL) {
         PyErr_SetString(PyExc_TypeError, "seen cannot be deleted");
         return -1;
@@ -639,11 +639,11 @@ static int set_seen(InvariantTracker *self, PyObject *keys, void *unused) {
     return 0;
 }
 
-static PyObject *get_now(InvariantTracker *self, void *unused) {
+static PyObject *get_now(InvariantTracker *self, void *Py_UNUSED(unused)) {
     return self->timed ? PyFloat_FromDouble(self->now) : Py_NewRef(Py_None);
 }
 
-static int set_now(InvariantTracker *self, PyObject *now, void *unused) {
+static int set_now(InvariantTracker *self, PyObject *now, void *Py_UNUSED(unused)) {
     self->timed = now != NULL && now != Py_None;
     self->now = self->timed ? PyFloat_AsDouble(now) : 0;
     return PyErr_Occurred() ? -1 : 0;
@@ -714,7 +714,7 @@ static int parse_program(InvariantTracker *self) {
     return 0;
 }
 
-static PyObject *invariant_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *invariant_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *program, *object_kind;
     if (!PyArg_ParseTuple(args, "O!O!:InvariantTracker", &PyTuple_Type, &program, &PyType_Type, &object_kind)) return NULL;
     if (expression_setup() < 0) return NULL;

@@ -202,7 +202,7 @@ static PyObject *window_feed(Window *window, PyObject *args) {
     return result;
 }
 
-static PyObject *window_drain_method(Window *window, PyObject *unused) {
+static PyObject *window_drain_method(Window *window, PyObject *Py_UNUSED(unused)) {
     int failed;
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&window->lock);
@@ -277,7 +277,7 @@ static PyObject *window_survey(Window *window, PyObject *args) {
     return PyObject_CallFunction(made_survey, "KKKNK", survey.enforcing, survey.learning, survey.dead, list, survey.pairs);
 }
 
-static PyObject *window_known(Window *window, PyObject *unused) {
+static PyObject *window_known(Window *window, PyObject *Py_UNUSED(unused)) {
     enter(window);
     size_t count = window->pair_count;
     uint32_t(*names)[2] = malloc((count + 1) * sizeof *names);
@@ -473,7 +473,7 @@ static PyObject *history_made(const uint64_t **from) {
     return history;
 }
 
-static PyObject *window_histories(Window *window, PyObject *unused) {
+static PyObject *window_histories(Window *window, PyObject *Py_UNUSED(unused)) {
     size_t length = 0;
     if (model_types() < 0) return NULL;
     enter(window);
@@ -540,7 +540,7 @@ done:
 
 /* ---- the stream ------------------------------------------------------------------------------------------------------------- */
 
-static PyObject *window_start(Window *window, PyObject *unused) {
+static PyObject *window_start(Window *window, PyObject *Py_UNUSED(unused)) {
     if (stream_start(window) < 0) return PyErr_SetFromErrno(PyExc_OSError);
     Py_RETURN_NONE;
 }
@@ -560,12 +560,12 @@ static PyObject *window_wait(Window *window, PyObject *args) {
     return PyLong_FromLong(stream_wait(window, seconds, idle));
 }
 
-static PyObject *window_resume(Window *window, PyObject *unused) {
+static PyObject *window_resume(Window *window, PyObject *Py_UNUSED(unused)) {
     stream_resume(window);
     Py_RETURN_NONE;
 }
 
-static PyObject *window_stop(Window *window, PyObject *unused) {
+static PyObject *window_stop(Window *window, PyObject *Py_UNUSED(unused)) {
     stream_hand_over(window, false);
     stream_stop(window);
     return finished(window, 0);
@@ -581,7 +581,7 @@ static PyObject *window_get(Window *window, void *offset) {
     return PyLong_FromUnsignedLongLong(value);
 }
 
-static PyObject *window_get_worked(Window *window, void *unused) { return PyLong_FromUnsignedLongLong(stream_worked(window)); }
+static PyObject *window_get_worked(Window *window, void *Py_UNUSED(unused)) { return PyLong_FromUnsignedLongLong(stream_worked(window)); }
 
 static int window_set(Window *window, PyObject *value, void *which) {
     if (value == NULL) {
@@ -604,9 +604,9 @@ static int window_set(Window *window, PyObject *value, void *which) {
     return failed;
 }
 
-static PyObject *window_get_wake(Window *window, void *unused) { return Py_NewRef(window->wake ? window->wake : Py_None); }
+static PyObject *window_get_wake(Window *window, void *Py_UNUSED(unused)) { return Py_NewRef(window->wake ? window->wake : Py_None); }
 
-static int window_set_wake(Window *window, PyObject *value, void *unused) {
+static int window_set_wake(Window *window, PyObject *value, void *Py_UNUSED(unused)) {
     Py_XSETREF(window->wake, value == NULL || value == Py_None ? NULL : Py_NewRef(value));
     return 0;
 }

@@ -144,7 +144,7 @@ PyObject *message_event(const MessageData *message, int event) {
     return made;
 }
 
-static PyObject *deferred_event_to_dict(DeferredEvent *self, PyObject *unused) {
+static PyObject *deferred_event_to_dict(DeferredEvent *self, PyObject *Py_UNUSED(unused)) {
     const MessageData *message = &self->data.message;
     PyObject *event = message_event(message, self->data.event);
     if (event == NULL) return NULL;
@@ -246,7 +246,7 @@ int inline_check_message(InlineCheck *inline_check, InlineStep *steps, int count
     return result;
 }
 
-static PyObject *inline_check_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+static PyObject *inline_check_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(keywords)) {
     if (setup() < 0) return NULL;
     InlineCheck *inline_check = (InlineCheck *)type->tp_alloc(type, 0);
     if (inline_check == NULL) return NULL;

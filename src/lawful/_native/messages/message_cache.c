@@ -98,9 +98,9 @@ static PyMemberDef cache_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyObject *get_inline_check(MessageCache *self, void *unused) { return Py_NewRef(self->inline_check); }
+static PyObject *get_inline_check(MessageCache *self, void *Py_UNUSED(unused)) { return Py_NewRef(self->inline_check); }
 
-static int set_inline_check(MessageCache *self, PyObject *inline_check, void *unused) {
+static int set_inline_check(MessageCache *self, PyObject *inline_check, void *Py_UNUSED(unused)) {
     if (inline_check == NULL || (inline_check != Py_None && !Py_IS_TYPE(inline_check, &InlineCheckType))) {
         PyErr_SetString(PyExc_TypeError, "an InlineCheck, or None");
         return -1;

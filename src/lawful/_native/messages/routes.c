@@ -10,7 +10,7 @@
 
 /* ---- readers of queues -------------------------------------------------------------------------------------------------- */
 
-static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+static PyObject *reader_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(keywords)) {
     QueueReader *self = (QueueReader *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->task = Py_NewRef(Py_None);

@@ -165,7 +165,7 @@ static PyObject *machine_ignores(RmlMachine *machine, PyObject *event) {
     return change == NULL ? NULL : PyBool_FromLong(change == &SAME);
 }
 
-static PyObject *machine_dump(RmlMachine *machine, PyObject *unused) {
+static PyObject *machine_dump(RmlMachine *machine, PyObject *Py_UNUSED(unused)) {
     return usable(machine) < 0 ? NULL : part_dump(machine, machine->root);
 }
 
@@ -184,15 +184,15 @@ static PyObject *machine_load(RmlMachine *machine, PyObject *state) {
 
 static PyObject *truth(int value) { return value < 0 ? NULL : PyBool_FromLong(value); }
 
-static PyObject *get_halts(RmlMachine *machine, void *unused) {
+static PyObject *get_halts(RmlMachine *machine, void *Py_UNUSED(unused)) {
     return usable(machine) < 0 ? NULL : truth(part_halts(machine, machine->root));
 }
 
-static PyObject *get_dead(RmlMachine *machine, void *unused) {
+static PyObject *get_dead(RmlMachine *machine, void *Py_UNUSED(unused)) {
     return usable(machine) < 0 ? NULL : truth(part_is_dead(machine, machine->root));
 }
 
-static PyObject *get_is_all(RmlMachine *machine, void *unused) {
+static PyObject *get_is_all(RmlMachine *machine, void *Py_UNUSED(unused)) {
     if (usable(machine) < 0) return NULL;
     if (machine->root->kind != P_LEAF) Py_RETURN_FALSE;
     return truth(trees_is_all(machine->trees, (int)machine->root->shape));

@@ -3,7 +3,7 @@
    calls it where it is built. tests/sources/python/test_tracer_unseen.py tests it. */
 #include "tracer/tracer.h"
 
-PyObject *call_without_frames(PyObject *module, PyObject *callable) {
+PyObject *call_without_frames(PyObject *Py_UNUSED(module), PyObject *callable) {
     PyThreadState *thread = PyThreadState_Get();
     RunFrame **current = frame_slot(thread), *below = *current;
     Depth depth = frame_depth(thread, EMPTY_STACK_DEPTH);

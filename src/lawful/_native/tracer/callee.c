@@ -72,7 +72,7 @@ Callee *callee_read(Tracer *tracer, PyObject *answer, PyTypeObject *receiver) {
 unsigned plan_deaths;
 static PyObject *note_death;
 
-static PyObject *noted_death(PyObject *self, PyObject *reference) {
+static PyObject *noted_death(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(reference)) {
     plan_deaths++;
     Py_RETURN_NONE;
 }

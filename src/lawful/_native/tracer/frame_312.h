@@ -1,11 +1,14 @@
 /* The part of frame.h, which includes it, that is for CPython 3.12. */
 #define Py_BUILD_CORE 1
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #undef _PyGC_FINALIZED /* the next header defines it again */
 #include "internal/pycore_frame.h"
 #include "internal/pycore_interp.h"
 #undef _PyObject_LookupSpecial /* the same */
 #include "internal/pycore_object.h"
 #include "internal/pycore_runtime.h"
+#pragma GCC diagnostic pop
 #undef Py_BUILD_CORE
 
 #define LAWFUL_C_RECURSION_LIMIT C_RECURSION_LIMIT
@@ -16,7 +19,7 @@ typedef _PyInterpreterFrame RunFrame;
 static inline RunFrame **frame_slot(PyThreadState *thread) { return &thread->cframe->current_frame; }
 
 /* The thread that runs now. */
-static inline PyThreadState *frame_thread(PyInterpreterState *interpreter) { return PyThreadState_Get(); }
+static inline PyThreadState *frame_thread(PyInterpreterState *Py_UNUSED(interpreter)) { return PyThreadState_Get(); }
 
 static inline PyCodeObject *frame_code(RunFrame *frame) { return frame->f_code; }
 
@@ -33,8 +36,8 @@ static inline bool object_has_no_dict(PyObject *object) {
 }
 
 /* Fields of objects are looked up by their names. */
-static inline int object_field_index(PyTypeObject *type, PyObject *name) { return -1; }
-static inline PyObject *object_field(PyObject *object, int index) { return NULL; }
+static inline int object_field_index(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(name)) { return -1; }
+static inline PyObject *object_field(PyObject *Py_UNUSED(object), int Py_UNUSED(index)) { return NULL; }
 
 /* The value of this key, borrowed, if the dict has no other; or NULL. */
 static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {

@@ -1,15 +1,16 @@
 /* The part of frame.h, which includes it, that is for CPython 3.13. */
 #define Py_BUILD_CORE 1
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* of functions that nobody here calls */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "internal/pycore_ceval.h"
-#pragma GCC diagnostic push /* it has deprecated functions that nobody here calls */
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include "internal/pycore_dict.h"
-#pragma GCC diagnostic pop
 #include "internal/pycore_frame.h"
 #include "internal/pycore_interp.h"
 #include "internal/pycore_object.h"
 #include "internal/pycore_runtime.h"
 #include "internal/pycore_tstate.h"
+#pragma GCC diagnostic pop
 #undef Py_BUILD_CORE
 
 #define LAWFUL_C_RECURSION_LIMIT Py_C_RECURSION_LIMIT

@@ -266,7 +266,7 @@ int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *va
     return leave_with(tracer, info, frame, KIND_YIELD, WANT_YIELD, value);
 }
 
-int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload) {
+int function_unwind(Tracer *tracer, RunFrame *frame, PyObject *payload) {
     Pending pending;
     if (payload == NULL && PyErr_Occurred()) return probe_fault(tracer);
     if (!pending_pop(tracer, frame, -1, &pending)) {

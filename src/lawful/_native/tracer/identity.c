@@ -152,7 +152,7 @@ static void forget(PyObject *object) {
 
 static PyObject *spent; /* the last reference that had its call: were it freed in there, `gc.collect()` would count it */
 
-static PyObject *referent_died(PyObject *self, PyObject *reference) {
+static PyObject *referent_died(PyObject *Py_UNUSED(self), PyObject *reference) {
     Py_XSETREF(spent, Py_NewRef(reference));
     size_t at = table_find(&references, reference);
     if (at != NONE) forget(references.rests[at].value);

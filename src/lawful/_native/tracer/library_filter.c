@@ -96,7 +96,7 @@ static PyObject *library_filter_set_named(LibraryFilter *library_filter, PyObjec
 
 /* ---- the object ---------------------------------------------------------------------------------------------------------------- */
 
-static PyObject *library_filter_new(PyTypeObject *type, PyObject *args, PyObject *named) {
+static PyObject *library_filter_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named)) {
     PyObject *names, *loads, *prefixes;
     if (!PyArg_ParseTuple(args, "O!O!O!:LibraryFilter", &PyFrozenSet_Type, &names, &PyFrozenSet_Type, &loads, &PyTuple_Type, &prefixes)) return NULL;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(prefixes); i++)

@@ -51,7 +51,8 @@ static PyObject *new_callback(Tracer *tracer, vectorcallfunc function) {
     return (PyObject *)self;
 }
 
-#define CALLBACK(name) static PyObject *name(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords)
+#define CALLBACK(name) \
+    static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(count), PyObject *Py_UNUSED(keywords))
 #define TRACER (((Callback *)self)->tracer)
 
 /* One that is timed now and then. The fast path comes first, and calls nothing: see fast_path.h. */
@@ -76,7 +77,7 @@ static PyObject *new_callback(Tracer *tracer, vectorcallfunc function) {
     static PyObject *other_##name(PyObject *self, PyObject *const *args)
 
 /* Nothing is. */
-static ALWAYS_INLINE bool never(Tracer *tracer, PyObject *const *args) { return false; }
+static ALWAYS_INLINE bool never(Tracer *Py_UNUSED(tracer), PyObject *const *Py_UNUSED(args)) { return false; }
 
 /* The frame that the interpreter calls us for. */
 static ALWAYS_INLINE RunFrame *frame_here(const Tracer *tracer) { return *frame_slot(frame_thread(tracer->interpreter)); }
@@ -92,7 +93,10 @@ static inline long offset_of(PyObject *number) {
     return offset >= 0 ? offset : PyLong_AsLong(number);
 }
 
-CALLBACK(on_anything) { Py_RETURN_NONE; }
+static PyObject *on_anything(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(args), size_t Py_UNUSED(count),
+                             PyObject *Py_UNUSED(keywords)) {
+    Py_RETURN_NONE;
+}
 
 PyObject *delivery_empty_callback(void) {
     return PyType_Ready(&CallbackType) < 0 ? NULL : new_callback(NULL, on_anything);
@@ -233,7 +237,7 @@ TIMED_CALLBACK(on_instruction, calls_fast) {
     if (info == NULL) Py_RETURN_NONE; \
     RunFrame *frame = frame_here(tracer);
 
-static ALWAYS_INLINE bool ends_fast(Tracer *tracer, PyObject *const *args) {
+static ALWAYS_INLINE bool ends_fast(Tracer *tracer, PyObject *const *Py_UNUSED(args)) {
     return fast_ready(tracer) && ticks_counted && fast_return(tracer, frame_here(tracer), processor_ticks());
 }
 
@@ -243,7 +247,7 @@ TIMED_CALLBACK(on_return, ends_fast) {
     HELD(keep(info->callee == NULL ? 1 : function_return(tracer, info, frame, args[2])))
 }
 
-static ALWAYS_INLINE bool yields_fast(Tracer *tracer, PyObject *const *args) {
+static ALWAYS_INLINE bool yields_fast(Tracer *tracer, PyObject *const *Py_UNUSED(args)) {
     return fast_ready(tracer) && fast_yield(tracer, frame_here(tracer));
 }
 
@@ -273,7 +277,7 @@ CALLBACK(on_throw) {
 CALLBACK(on_unwind) {
     WITH_INFO
     if (info->callee == NULL) Py_RETURN_NONE;
-    HELD(keep(function_unwind(tracer, info, frame, exception_payload(tracer, NULL, args[2])) < 0 ? -1 : 1))
+    HELD(keep(function_unwind(tracer, frame, exception_payload(tracer, NULL, args[2])) < 0 ? -1 : 1))
 }
 
 TIMED_CALLBACK(on_raise, never) {
@@ -286,10 +290,10 @@ static const struct {
     int event;
     vectorcallfunc function, second; /* the second tool's, if that is another */
 } callbacks[] = {
-    {EVENT_PY_START, on_start, on_second_start}, {EVENT_INSTRUCTION, on_instruction},
-    {EVENT_PY_RETURN, on_return},                {EVENT_PY_YIELD, on_yield},
-    {EVENT_PY_RESUME, on_resume},                {EVENT_PY_THROW, on_throw},
-    {EVENT_PY_UNWIND, on_unwind},                {EVENT_RAISE, on_raise},
+    {EVENT_PY_START, on_start, on_second_start}, {EVENT_INSTRUCTION, on_instruction, NULL},
+    {EVENT_PY_RETURN, on_return, NULL},          {EVENT_PY_YIELD, on_yield, NULL},
+    {EVENT_PY_RESUME, on_resume, NULL},          {EVENT_PY_THROW, on_throw, NULL},
+    {EVENT_PY_UNWIND, on_unwind, NULL},          {EVENT_RAISE, on_raise, NULL},
 };
 #define CALLBACKS (sizeof callbacks / sizeof callbacks[0])
 #define SECOND_EVENTS (EVENT_PY_START | EVENT_PY_RETURN | EVENT_PY_YIELD | EVENT_PY_RESUME)

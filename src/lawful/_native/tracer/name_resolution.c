@@ -36,7 +36,7 @@ static PyObject *watched_keys;   /* a set */
 static PyObject *watched_counts; /* by the address of a dictionary: how many look after it */
 
 /* The program changes one. It may be in the middle of handling an exception, which stays as it is. */
-static int on_change(PyDict_WatchEvent event, PyObject *dict, PyObject *key, PyObject *value) {
+static int on_change(PyDict_WatchEvent event, PyObject *Py_UNUSED(dict), PyObject *key, PyObject *Py_UNUSED(value)) {
     if (event == PyDict_EVENT_DEALLOCATED) return 0;
     bool plain = event != PyDict_EVENT_CLONED && key != NULL && PyUnicode_CheckExact(key);
     if (!plain || PySet_Contains(watched_keys, key)) changes++;
@@ -88,8 +88,8 @@ static void dicts_seen(ChangeWatch *change_watch) { change_watch->epoch = change
 #  pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* from 3.12 on it is said to go, and then it does */
 
 static bool have_watcher(void) { return true; }
-static int dict_begin(DictVersion *seen, PyObject *key) { return 0; }
-static void dict_end(DictVersion *seen) {}
+static int dict_begin(DictVersion *Py_UNUSED(seen), PyObject *Py_UNUSED(key)) { return 0; }
+static void dict_end(DictVersion *Py_UNUSED(seen)) {}
 static uint64_t version_of(PyObject *dict) { return ((PyDictObject *)dict)->ma_version_tag; }
 
 static bool dicts_same(const ChangeWatch *change_watch) {
@@ -157,7 +157,7 @@ bool change_watch_unchanged(PyObject *object) {
     return change_watch->seen && dicts_same(change_watch) && types_same(change_watch);
 }
 
-static PyObject *change_watch_changed(ChangeWatch *change_watch, PyObject *unused) {
+static PyObject *change_watch_changed(ChangeWatch *change_watch, PyObject *Py_UNUSED(unused)) {
     if (change_watch_unchanged((PyObject *)change_watch)) return PyList_New(0);
     if (change_watch->versions && change_watch->checks != NULL) {
         PyObject *name = PyUnicode_InternFromString("__init__"); /* any name does */
@@ -224,7 +224,7 @@ static int change_watch_clear(ChangeWatch *change_watch) {
     return 0;
 }
 
-static PyObject *change_watch_new(PyTypeObject *type, PyObject *args, PyObject *named) {
+static PyObject *change_watch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named)) {
     PyObject *checks, *missing;
     if (!PyArg_ParseTuple(args, "OO:ChangeWatch", &checks, &missing)) return NULL;
     ChangeWatch *change_watch = (ChangeWatch *)type->tp_alloc(type, 0);

@@ -481,7 +481,7 @@ static PyObject *walked(Walk *walk, const Making *making, PyObject *code, PyObje
     return found;
 }
 
-PyObject *walk_code(PyObject *module, PyObject *args) {
+PyObject *walk_code(PyObject *Py_UNUSED(module), PyObject *args) {
     Walk walk = {0};
     Making making = {0};
     const char *tables[7];

@@ -47,7 +47,7 @@ static int wanting;  /* threads that want the lock */
 static bool asked;   /* the main thread will give way: it is asked once at a time, there is not much room for such wishes */
 
 /* The main thread does that, between two instructions. */
-static int yield_lock(void *unused) {
+static int yield_lock(void *Py_UNUSED(unused)) {
     struct timespec until = seconds_from_now(LONGEST_YIELD);
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&gate);
@@ -88,7 +88,7 @@ typedef struct {
     bool ringing;
 } Timer;
 
-static PyObject *timer_new(PyTypeObject *type, PyObject *args, PyObject *named) {
+static PyObject *timer_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(named)) {
     static bool prepared;
     if (!prepared) {
         prepared = true;
@@ -118,7 +118,7 @@ static PyObject *timer_wait(Timer *self, PyObject *number) {
     return PyBool_FromLong(ringing);
 }
 
-static PyObject *timer_stop(Timer *self, PyObject *unused) {
+static PyObject *timer_stop(Timer *self, PyObject *Py_UNUSED(unused)) {
     pthread_mutex_lock(&self->mutex);
     self->ringing = true;
     pthread_cond_broadcast(&self->rang);

@@ -52,7 +52,7 @@ int tracer_plan_frames(Tracer *tracer) {
 
 static PyObject *tracer_stop(Tracer *self, PyObject *unused);
 
-static PyObject *tracer_start(Tracer *self, PyObject *unused) {
+static PyObject *tracer_start(Tracer *self, PyObject *Py_UNUSED(unused)) {
     if (self->running) {
         PyErr_SetString(PyExc_RuntimeError, "this tracer is running already");
         return NULL;
@@ -79,7 +79,7 @@ static PyObject *tracer_start(Tracer *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *tracer_stop(Tracer *self, PyObject *unused) {
+static PyObject *tracer_stop(Tracer *self, PyObject *Py_UNUSED(unused)) {
     if (!self->running) Py_RETURN_NONE;
     int failed = delivery_stop(self);
     failed |= record_flush(self, true);
@@ -109,7 +109,7 @@ static PyObject *tracer_take_over(Tracer *self, PyObject *other) {
     Py_RETURN_NONE;
 }
 
-static PyObject *tracer_flush(Tracer *self, PyObject *unused) {
+static PyObject *tracer_flush(Tracer *self, PyObject *Py_UNUSED(unused)) {
     if (record_flush(self, true) < 0) return NULL;
     Py_RETURN_NONE;
 }
@@ -154,8 +154,8 @@ static PyObject *set_suspended(Tracer *self, bool suspended) {
     Py_RETURN_NONE;
 }
 
-static PyObject *tracer_suspend(Tracer *self, PyObject *unused) { return set_suspended(self, true); }
-static PyObject *tracer_resume(Tracer *self, PyObject *unused) { return set_suspended(self, false); }
+static PyObject *tracer_suspend(Tracer *self, PyObject *Py_UNUSED(unused)) { return set_suspended(self, true); }
+static PyObject *tracer_resume(Tracer *self, PyObject *Py_UNUSED(unused)) { return set_suspended(self, false); }
 
 /* ---- samples --------------------------------------------------------------------------------------------------------------- */
 
@@ -197,7 +197,7 @@ static PyObject *tracer_seed(Tracer *self, PyObject *number) {
     Py_RETURN_NONE;
 }
 
-static PyObject *tracer_rearm(Tracer *self, PyObject *unused) {
+static PyObject *tracer_rearm(Tracer *self, PyObject *Py_UNUSED(unused)) {
     if (!self->reports_starts) Py_RETURN_NONE;
     for (CodeInfo *info = self->infos; info != NULL; info = info->after) {
         if (!info->own || info->report_start) continue;
@@ -209,9 +209,9 @@ static PyObject *tracer_rearm(Tracer *self, PyObject *unused) {
 
 static uint64_t callbacks(const Tracer *self) { return self->callbacks + self->timing_period - self->until_timed; }
 
-static PyObject *get_callbacks(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(callbacks(self)); }
+static PyObject *get_callbacks(Tracer *self, void *Py_UNUSED(unused)) { return PyLong_FromUnsignedLongLong(callbacks(self)); }
 
-static PyObject *get_cost(Tracer *self, void *unused) {
+static PyObject *get_cost(Tracer *self, void *Py_UNUSED(unused)) {
     measure_ticks(self);
     double nanoseconds = (double)self->measured + self->timed_ticks * self->tick + (double)callbacks(self) * PER_CALLBACK +
                          (double)self->slow_callbacks * PER_SLOW;
@@ -220,8 +220,8 @@ static PyObject *get_cost(Tracer *self, void *unused) {
 
 /* ---- the learner ----------------------------------------------------------------------------------------------------------- */
 
-static PyObject *get_learner(Tracer *self, void *unused) { return Py_NewRef(self->learner ? self->learner : Py_None); }
-static PyObject *get_learns(Tracer *self, void *unused) { return PyBool_FromLong(self->window != NULL); }
+static PyObject *get_learner(Tracer *self, void *Py_UNUSED(unused)) { return Py_NewRef(self->learner ? self->learner : Py_None); }
+static PyObject *get_learns(Tracer *self, void *Py_UNUSED(unused)) { return PyBool_FromLong(self->window != NULL); }
 
 /* A learner whose window is not ours gets events like everybody else. */
 static int take_learner(Tracer *self, PyObject *learner) {
@@ -236,7 +236,7 @@ static int take_learner(Tracer *self, PyObject *learner) {
     return 0;
 }
 
-static int set_learner(Tracer *self, PyObject *learner, void *unused) {
+static int set_learner(Tracer *self, PyObject *learner, void *Py_UNUSED(unused)) {
     if (learner != NULL && self->window != NULL) return take_learner(self, learner);
     PyErr_SetString(PyExc_AttributeError, "a tracer has a learner from the beginning, or never");
     return -1;
@@ -244,9 +244,9 @@ static int set_learner(Tracer *self, PyObject *learner, void *unused) {
 
 /* ---- messages -------------------------------------------------------------------------------------------------------------- */
 
-static PyObject *get_message_cache(Tracer *self, void *unused) { return Py_NewRef(self->message_cache ? (PyObject *)self->message_cache : Py_None); }
+static PyObject *get_message_cache(Tracer *self, void *Py_UNUSED(unused)) { return Py_NewRef(self->message_cache ? (PyObject *)self->message_cache : Py_None); }
 
-static int set_message_cache(Tracer *self, PyObject *cache, void *unused) {
+static int set_message_cache(Tracer *self, PyObject *cache, void *Py_UNUSED(unused)) {
     if (cache == NULL || !PyObject_TypeCheck(cache, &MessageCacheType)) {
         PyErr_SetString(PyExc_TypeError, "this is no MessageCache");
         return -1;
@@ -339,8 +339,8 @@ static void tracer_dealloc(Tracer *self) {
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyObject *get_name(Tracer *self, void *unused) { return PyUnicode_FromString("monitoring"); }
-static PyObject *get_events(Tracer *self, void *unused) { return PyLong_FromUnsignedLongLong(self->taken + (uint64_t)self->count); }
+static PyObject *get_name(Tracer *Py_UNUSED(self), void *Py_UNUSED(unused)) { return PyUnicode_FromString("monitoring"); }
+static PyObject *get_events(Tracer *self, void *Py_UNUSED(unused)) { return PyLong_FromUnsignedLongLong(self->taken + (uint64_t)self->count); }
 
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)tracer_start, METH_NOARGS, "start()\n--\n\nWatch all threads."},
@@ -361,8 +361,8 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyObject *get_flush_at(Tracer *self, void *unused) { return PyLong_FromSsize_t(self->flush_at); }
-static int set_flush_at(Tracer *self, PyObject *value, void *unused) {
+static PyObject *get_flush_at(Tracer *self, void *Py_UNUSED(unused)) { return PyLong_FromSsize_t(self->flush_at); }
+static int set_flush_at(Tracer *self, PyObject *value, void *Py_UNUSED(unused)) {
     Py_ssize_t number = value ? PyLong_AsSsize_t(value) : -1;
     if (number == -1 && PyErr_Occurred()) return -1;
     self->flush_at = number < 1 ? 1 : number;

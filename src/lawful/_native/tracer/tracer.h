@@ -211,7 +211,7 @@ int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
 int function_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame); /* the same, and it is no message that the core knows */
 uint32_t function_place(Tracer *tracer, RunFrame *frame); /* that its events have; 0: none */
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result);
-int function_unwind(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *payload); /* takes it over */
+int function_unwind(Tracer *tracer, RunFrame *frame, PyObject *payload); /* takes it over */
 PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *exception);
 int function_yield(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *value);
 int function_resume(Tracer *tracer, CodeInfo *info, RunFrame *frame);

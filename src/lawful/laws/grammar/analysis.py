@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from lawful.diagnostics import Diagnostic
 from lawful.laws.grammar.resolved_grammar import Grammar, Rule
@@ -18,64 +18,31 @@ class Analysis:
         self.grammar = grammar
         self.end = len(grammar.terminals)
         count = len(grammar.nonterminals)
-        self.reached = self._reached()
-        self.rules = [rule for rule in grammar.rules if rule.head in self.reached]
+        self.rules = [rule for rule in grammar.rules if rule.head in grammar.reached]
         self.nullable = [False] * count
         self.firsts: list[set[int]] = [set() for _ in range(count)]
         self.follows: list[set[int]] = [set() for _ in range(count)]
         self.shortest: list[tuple[int, ...] | None] = [None] * count  # the shortest derived sequence of messages
-        self._fix(self._grow_nullable)
-        self._fix(self._grow_firsts)
         self.follows[grammar.start].add(self.end)
-        self._fix(self._grow_follows)
-        self._fix(self._grow_shortest)
-
-    def _reached(self) -> set[int]:
-        reached, pending = {self.grammar.start}, [self.grammar.start]
-        while pending:
-            for rule in self.grammar.alternatives[pending.pop()]:
-                new = {~symbol for symbol in rule.symbols if symbol < 0} - reached
-                reached |= new
-                pending += new
-        return reached
-
-    def _fix(self, grow: Callable[[], bool]) -> None:
-        while grow():
+        while self._grow():
             pass
 
-    def _grow_nullable(self) -> bool:
+    def _grow(self) -> bool:
+        """Apply each rule once more; was anything new found?"""
         grown = False
         for rule in reversed(self.rules):  # later definitions are mostly needed first
-            if not self.nullable[rule.head] and self.is_nullable(rule.symbols):
-                self.nullable[rule.head] = grown = True
-        return grown
-
-    def _grow_firsts(self) -> bool:
-        grown = False
-        for rule in reversed(self.rules):
-            new = self.first(rule.symbols) - self.firsts[rule.head]
-            self.firsts[rule.head] |= new
-            grown = grown or bool(new)
-        return grown
-
-    def _grow_follows(self) -> bool:
-        grown = False
-        for rule in self.rules:
-            for position, symbol in enumerate(rule.symbols):
+            head, symbols = rule.head, rule.symbols
+            if not self.nullable[head] and self.is_nullable(symbols):
+                self.nullable[head] = grown = True
+            grown |= _add(self.firsts[head], self.first(symbols))
+            for position, symbol in enumerate(symbols):
                 if symbol < 0:
-                    rest = rule.symbols[position + 1 :]
-                    new = self.first(rest) | (self.follows[rule.head] if self.is_nullable(rest) else set())
-                    grown = grown or not new <= self.follows[~symbol]
-                    self.follows[~symbol] |= new
-        return grown
-
-    def _grow_shortest(self) -> bool:
-        grown = False
-        for rule in reversed(self.rules):
-            words = self.shortest_of(rule.symbols)
-            known = self.shortest[rule.head]
+                    rest = symbols[position + 1 :]
+                    after = self.follows[head] if self.is_nullable(rest) else set()
+                    grown |= _add(self.follows[~symbol], self.first(rest) | after)
+            words, known = self.shortest_of(symbols), self.shortest[head]
             if words is not None and (known is None or len(words) < len(known)):
-                self.shortest[rule.head] = words
+                self.shortest[head] = words
                 grown = True
         return grown
 
@@ -120,7 +87,7 @@ class Analysis:
     def problems(self) -> Iterator[Diagnostic]:
         """Why the grammar cannot be used."""
         grammar = self.grammar
-        endless = [index for index in sorted(self.reached) if self.shortest[index] is None]
+        endless = [index for index in sorted(self.grammar.reached) if self.shortest[index] is None]
         for index in endless:
             name = grammar.nonterminals[index]
             span = grammar.alternatives[index][0].alternative.span
@@ -140,7 +107,7 @@ class Analysis:
 
     def _left_recursive(self) -> Iterator[Diagnostic]:
         grammar = self.grammar
-        begins: dict[int, set[int]] = {index: set() for index in self.reached}
+        begins: dict[int, set[int]] = {index: set() for index in self.grammar.reached}
         for rule in self.rules:
             for symbol in rule.symbols:
                 if symbol >= 0:
@@ -148,7 +115,7 @@ class Analysis:
                 begins[rule.head].add(~symbol)
                 if not self.nullable[~symbol]:
                     break
-        for index in sorted(self.reached):
+        for index in sorted(self.grammar.reached):
             seen, pending = set(begins[index]), list(begins[index])
             while pending:
                 new = begins[pending.pop()] - seen
@@ -170,7 +137,7 @@ class Analysis:
 
     def _conflicts(self) -> Iterator[Diagnostic]:
         grammar = self.grammar
-        for index in sorted(self.reached):
+        for index in sorted(self.grammar.reached):
             taken: dict[int, Rule] = {}
             told: set[tuple[int, int]] = set()
             for rule in grammar.alternatives[index]:
@@ -242,3 +209,10 @@ class Analysis:
                         number += 1
                         heapq.heappush(queue, (len(longer), number, longer, rule.head, state))
         return ()  # pragma: no cover
+
+
+def _add(known: set[int], new: set[int]) -> bool:
+    """Is anything of this new?"""
+    size = len(known)
+    known |= new
+    return len(known) > size

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lawful.diagnostics import Diagnostic, Span, did_you_mean
-from lawful.laws.grammar.resolved_grammar import CHILD, GIVEN, HEAD, Grammar, LocatedAssertion, Ref, Rule, Term, refs
+from lawful.laws.grammar.resolved_grammar import CHILD, GIVEN, HEAD, Grammar, LocatedAssertion, Ref, Term, refs
 from lawful.laws.grammar.scope import Draft, Refused, Scope
 from lawful.laws.grammar.syntax import Alternative, Constant, Definition, Production, Start, View
 
@@ -50,16 +50,14 @@ class Checker:
         self.terminals = {message.terminal.text: index for index, message in enumerate(view.messages)}
         heads = dict.fromkeys(production.head.text for production in productions)
         self.nonterminals = {name: index for index, name in enumerate(heads)}
-        self.constants: dict[str, Any] = {**CONSTANTS} | {
-            each.name.text: each.value for own in constants for each in own
-        }
+        self.constants = {**CONSTANTS} | {each.name.text: each.value for own in constants for each in own}
         self.kinds: dict[tuple[str, str], str] = {}  # of attributes: GIVEN is inherited, CHILD synthesised
         self.kind_spans: dict[tuple[str, str], Span] = {}
         self.words: dict[str, list[Span]] = {}  # constants that nobody declared
         self.assertions: list[LocatedAssertion] = []
         self._duplicates()
         self._constants(constants[0], problems.view, ())
-        self._constants(constants[1], problems.grammar, [each.name.text for each in constants[0]])
+        self._constants(constants[1], problems.grammar, constants[0])
 
     # -- reporting --------------------------------------------------------------------------------
 
@@ -76,41 +74,39 @@ class Checker:
 
     # -- the view ---------------------------------------------------------------------------------
 
-    def _twice(self, problems: list[Diagnostic], what: str, span: Span, first: Span | None, hint: str) -> None:
-        self.failed = True
-        notes = ((first, "the first one is here"),) if first is not None else ()
-        problems.append(Diagnostic("error", "view-duplicate", what, span, hint, notes))
+    def _once(
+        self, problems: list[Diagnostic], known: dict[Any, Span | None], key: Any, span: Span, what: str, hint: str
+    ) -> None:
+        """Report the second of two that have the same key. `known` has the places of the first ones in this text."""
+        if key in known:
+            self.failed = True
+            first = known[key]
+            notes = () if first is None else ((first, "the first one is here"),)
+            problems.append(Diagnostic("error", "view-duplicate", what, span, hint, notes))
+        known.setdefault(key, span)
 
     def _duplicates(self) -> None:
-        names: dict[str, Span] = {}
-        methods: dict[tuple[str, bool, str], Span] = {}
+        problems = self.problems.view
+        names: dict[Any, Span | None] = {}
+        methods: dict[Any, Span | None] = {}
         for message in self.view.messages:
-            name, span = message.terminal.text, message.terminal.span
-            if name in names:
-                what = f"two messages are called `{name}`"
-                self._twice(self.problems.view, what, span, names[name], "give each a name of its own")
-            names.setdefault(name, span)
+            name, span = message.terminal
+            self._once(problems, names, name, span, f"two messages are called `{name}`", "give each a name of its own")
             key = message.direction, message.reply, message.method.text
-            if key in methods:
-                what = f"`{message.direction} {message.method.text}` is in the view already"
-                self._twice(self.problems.view, what, message.span, methods[key], "a message has one name")
-            methods.setdefault(key, message.span)
-            parameters: dict[str, Span] = {}
+            what = f"`{message.direction} {message.method.text}` is in the view already"
+            self._once(problems, methods, key, message.span, what, "a message has one name")
+            parameters: dict[Any, Span | None] = {}
             for parameter in message.parameters:
-                name, span = parameter.name.text, parameter.name.span
-                if name in parameters:
-                    what = f"two parameters are called `{name}`"
-                    self._twice(self.problems.view, what, span, parameters[name], "rename one of them")
-                parameters.setdefault(name, span)
+                name, span = parameter.name
+                what = f"two parameters are called `{name}`"
+                self._once(problems, parameters, name, span, what, "rename one of them")
 
-    def _constants(self, own: Sequence[Constant], problems: list[Diagnostic], others: Sequence[str]) -> None:
-        known: dict[str, Span] = {}
+    def _constants(self, own: Sequence[Constant], problems: list[Diagnostic], others: Sequence[Constant]) -> None:
+        known: dict[Any, Span | None] = {each.name.text: None for each in others}
         for constant in own:
-            name, span = constant.name.text, constant.name.span
-            if name in known or name in others:
-                what = f"the constant `{name}` has a value already"
-                self._twice(problems, what, span, known.get(name), "leave out one of them")
-            known.setdefault(name, span)
+            name, span = constant.name
+            what = f"the constant `{name}` has a value already"
+            self._once(problems, known, name, span, what, "leave out one of them")
 
     # -- the whole --------------------------------------------------------------------------------
 
@@ -139,8 +135,7 @@ class Checker:
         rules = [draft.rule(number, inherited, synthesised) for number, draft in enumerate(drafts)]
         if self.failed:
             return None
-        self._warnings(rules, start)
-        return Grammar(
+        grammar = Grammar(
             self.view.messages,
             tuple(self.nonterminals),
             tuple(rules),
@@ -150,6 +145,8 @@ class Checker:
             synthesised,
             tuple(self.assertions),
         )
+        self._warnings(grammar)
+        return grammar
 
     def _infer_kinds(self, scopes: list[Scope]) -> None:
         """Which attributes are inherited and which synthesised: by where they are defined."""
@@ -242,14 +239,13 @@ class Checker:
                 if name not in self.nonterminals:
                     continue
                 symbol = scope.alternative.symbols[position]
-                called = (symbol.label or symbol.name).text
                 for attribute in inherited[self.nonterminals[name]]:
                     if Ref(GIVEN, position, attribute) not in draft.given:
                         self.error(
                             "view-attribute-missing",
                             f"`{name}` uses the attribute `{attribute}`, which it is not given here",
                             symbol.name.span,
-                            f"define it: `({called}.{attribute} = ...;)`",
+                            f"define it: `({symbol.called}.{attribute} = ...;)`",
                         )
             for ref in sorted(draft.local - set(draft.given)):
                 child = scope.alternative.symbols[ref.position].name
@@ -295,28 +291,16 @@ class Checker:
 
     # -- warnings ---------------------------------------------------------------------------------
 
-    def _warnings(self, rules: Sequence[Rule], start: int) -> None:
-        used = {symbol for rule in rules for symbol in rule.symbols}
+    def _warnings(self, grammar: Grammar) -> None:
+        used = {symbol for rule in grammar.rules for symbol in rule.symbols}
         for index, message in enumerate(self.view.messages):
             if index not in used:
-                self.problems.view.append(
-                    Diagnostic(
-                        "warning",
-                        "view-unused-message",
-                        f"`{message.terminal.text}` is in no production: every message of this kind is rejected",
-                        message.terminal.span,
-                        "leave it out of the view if it does not matter",
-                    )
-                )
-        reached, pending = {start}, [start]
-        while pending:
-            head = pending.pop()
-            for rule in rules:
-                new = {~symbol for symbol in rule.symbols if symbol < 0} - reached if rule.head == head else set()
-                reached |= new
-                pending += new
+                what = f"`{message.terminal.text}` is in no production: every message of this kind is rejected"
+                hint = "leave it out of the view if it does not matter"
+                span = message.terminal.span
+                self.problems.view.append(Diagnostic("warning", "view-unused-message", what, span, hint))
         for name, index in self.nonterminals.items():
-            if index not in reached:
+            if index not in grammar.reached:
                 span = next(each.head.span for each in self.productions if each.head.text == name)
                 self.warn("view-unreachable", f"nothing leads to `{name}`", span)
         for word, spans in self.words.items():

@@ -16,51 +16,33 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from lawful.laws.grammar.functions import Function
-from lawful.laws.grammar.resolved_grammar import (
-    ConstantTerm,
-    Grammar,
-    Rule,
-)
+from lawful.laws.grammar.resolved_grammar import Grammar, Rule, Term
 
 NO_STEP = -1
 
 
-class Register(NamedTuple):
-    """A value of the transition: first those of the frame, then results from above, then what the code computes."""
-
-    number: int
-
-
-class Computation(NamedTuple):
-    op: str
-    operands: tuple[Operand, ...]
-
-
-class Application(NamedTuple):
-    function: int  # in `CompiledGrammar.functions`
-    operands: tuple[Operand, ...]
-
-
-Operand = Register | ConstantTerm | Computation | Application
-
-
 class Load(NamedTuple):
-    """Take an attribute out of the message into the next register."""
+    """Copy an attribute of the message from the event into the next register."""
 
-    attribute: int  # in `CompiledGrammar.attributes`
+    owner: str  # the terminal
+    name: str
+    parameter: int | None  # its position
+    field: str | None  # of the event
+
+    def __str__(self) -> str:
+        return f"{self.owner}.{self.name}"
 
 
 class Set(NamedTuple):
     """Compute a value into the next register."""
 
-    value: Operand
+    value: Term
 
 
 class Assert(NamedTuple):
-    condition: Operand
+    condition: Term
     number: int  # in `Grammar.assertions`
-    known: tuple[tuple[str, Operand], ...] = ()  # attributes that its rule, and those around it, have been given
+    known: tuple[tuple[str, Term], ...] = ()  # attributes that its rule, and those around it, have been given
 
 
 Instruction = Load | Set | Assert
@@ -81,7 +63,6 @@ class Transition:
     taken: bool  # has the message been consumed? If not, it goes to the frame below
     frame_size: int  # registers that come from the frame,
     results_size: int  # and that come from above
-    guarded: bool  # can its code fail?
 
 
 class Ending(IntEnum):
@@ -102,18 +83,8 @@ class State:
     waits: bool  # for a message; else for the frame above
     names: tuple[str, ...]  # of the values it keeps
     ending: Ending
-    lost: tuple[tuple[Operand, ...], ...] = ()  # if one of each of these is false, nothing can be accepted any more
+    lost: tuple[tuple[Term, ...], ...] = ()  # if one of each of these is false, nothing can be accepted any more
     resume: int = NO_STEP  # the transition when what is above is done
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """An attribute of a message: where its value stands in an event."""
-
-    terminal: int
-    name: str
-    parameter: int | None  # its position
-    field: str | None  # of the event
 
 
 @dataclass(slots=True)
@@ -124,12 +95,9 @@ class CompiledGrammar:
     states: list[State] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)
     table: list[int] = field(default_factory=list)  # states times (terminals + 1)
-    attributes: list[Loaded] = field(default_factory=list)
-    functions: list[Function] = field(default_factory=list)
-    start: int = 0
-    start_code: tuple[Instruction, ...] = ()
-    start_values: tuple[int, ...] = ()
+    attributes: list[Load] = field(default_factory=list)  # all that are loaded
     choices: list[dict[int, Rule]] = field(default_factory=list)  # of each nonterminal, by the next message
+    start: Transition = field(init=False)  # makes the first stack of a group
 
     @property
     def columns(self) -> int:
@@ -143,15 +111,12 @@ class CompiledGrammar:
     @property
     def universal(self) -> bool:
         """Is everything accepted?"""
-        if not self.regular or any(each.guarded for each in self.transitions):
+        if not self.regular or any(isinstance(each, Assert) for made in self.transitions for each in made.code):
             return False
         for number, state in enumerate(self.states):
-            steps = [self.step(number, terminal) for terminal in range(self.columns - 1)]
+            steps = self.table[number * self.columns : (number + 1) * self.columns - 1]
             if state.ending is not Ending.ALWAYS or NO_STEP in steps:
                 return False
             if not all(self.transitions[step].frames for step in steps):
                 return False
         return True
-
-    def step(self, state: int, terminal: int) -> int:
-        return self.table[state * self.columns + terminal]

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from lawful.laws.grammar.analysis import Analysis
 from lawful.laws.grammar.compiled_grammar import (
     NO_STEP,
-    Application,
     Assert,
     CompiledGrammar,
-    Computation,
     Ending,
     Instruction,
     Load,
-    Loaded,
     NewFrame,
-    Operand,
-    Register,
     Set,
     State,
     Transition,
 )
-from lawful.laws.grammar.functions import Function
 from lawful.laws.grammar.resolved_grammar import (
     BUILT_IN,
     CHILD,
@@ -32,16 +25,21 @@ from lawful.laws.grammar.resolved_grammar import (
     MESSAGE,
     OF_REPLIES,
     Action,
+    CallTerm,
     Check,
-    ConstantTerm,
     Grammar,
     OperationTerm,
     Ref,
+    Register,
     Rule,
     Term,
     attributes,
     refs,
 )
+from lawful.laws.grammar.syntax import Message
+
+Values = dict[Ref, Term | Load]
+"""What is known in a rule; attributes of the message are not loaded yet."""
 
 
 def compile_grammar(grammar: Grammar, analysis: Analysis) -> CompiledGrammar:
@@ -55,8 +53,6 @@ class _Compiler:
         self.choices = analysis.choices()
         self.compiled = CompiledGrammar(grammar, choices=self.choices)
         self.known: dict[tuple[int | None, int, int], int] = {}
-        self.attributes: dict[tuple[int, str], int] = {}
-        self.functions: dict[str, int] = {}
         self._pending: list[int] = []
         self._empties = [Ending.ALWAYS if nullable else Ending.NEVER for nullable in analysis.nullable]
         while self._find_empties():
@@ -66,10 +62,10 @@ class _Compiler:
             self._expand(self._pending.pop())
 
     def _start(self) -> None:
-        code = _Code(self, 0)
+        code = _Code(self.compiled, 0)
         values = [code.set(code.operand(term, {})) for term in self.grammar.start_values]
-        self.compiled.start_code, self.compiled.start_values = tuple(code.instructions), tuple(values)
-        self.compiled.start = self.entry(self.grammar.start)
+        frame = NewFrame(self.entry(self.grammar.start), tuple(values))
+        self.compiled.start = Transition(tuple(code.instructions), (frame,), (), True, 0, 0)
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -95,8 +91,7 @@ class _Compiler:
     def _name(self, rule: Rule, ref: Ref) -> str:
         if ref.kind == HEAD:
             return f"{self.grammar.nonterminals[rule.head]}.{ref.attribute}"
-        symbol = rule.alternative.symbols[ref.position]
-        return f"{(symbol.label or symbol.name).text}.{ref.attribute}"
+        return f"{rule.alternative.symbols[ref.position].called}.{ref.attribute}"
 
     def _ending(self, rule: Rule | None, position: int, nonterminal: int, waits: bool) -> Ending:
         if rule is None:
@@ -162,19 +157,19 @@ class _Compiler:
         kept = rule.kept(position)
         results = self.grammar.synthesised[~rule.symbols[position]]
         walk = _Walk(self, None, len(kept), len(results))
-        values: dict[Ref, Operand] = {ref: Register(index) for index, ref in enumerate(kept)}
+        values: Values = {ref: Register(index) for index, ref in enumerate(kept)}
         for index, name in enumerate(results):
             values[Ref(CHILD, position, name)] = Register(len(kept) + index)
         walk.run(rule, position + 1, values)
         return self._add(walk)
 
-    def _lost(self, nonterminal: int) -> tuple[tuple[Operand, ...], ...]:
+    def _lost(self, nonterminal: int) -> tuple[tuple[Term, ...], ...]:
         """Assertions of each alternative over inherited attributes alone, if every alternative has some."""
         attributes = self.grammar.inherited[nonterminal]
-        values: dict[Ref, Operand] = {Ref(HEAD, -1, name): Register(index) for index, name in enumerate(attributes)}
+        values: Values = {Ref(HEAD, -1, name): Register(index) for index, name in enumerate(attributes)}
+        code = _Code(self.compiled, len(attributes))
         found = []
         for rule in self.grammar.alternatives[nonterminal]:
-            code = _Code(self, len(attributes))
             own = [
                 action.term
                 for action in rule.actions[0]
@@ -185,79 +180,51 @@ class _Compiler:
             found.append(tuple(code.operand(term, values) for term in own))
         return tuple(found)
 
-    # -- numbers ----------------------------------------------------------------------------------
-
-    def attribute(self, terminal: int, name: str) -> int:
-        key = terminal, name
-        if key not in self.attributes:
-            message = self.grammar.terminals[terminal]
-            own = [parameter.name.text for parameter in message.parameters]
-            fields = {**BUILT_IN, **(OF_REPLIES if message.reply else {})}
-            loaded = (
-                Loaded(terminal, name, own.index(name), None)
-                if name in own
-                else Loaded(terminal, name, None, fields.get(name))
-            )
-            self.attributes[key] = len(self.compiled.attributes)
-            self.compiled.attributes.append(loaded)
-        return self.attributes[key]
-
-    def function(self, function: Function) -> int:
-        if function.name not in self.functions:
-            self.functions[function.name] = len(self.compiled.functions)
-            self.compiled.functions.append(function)
-        return self.functions[function.name]
-
 
 def _checks(actions: Sequence[Action]) -> bool:
     return any(isinstance(action, Check) for action in actions)
 
 
-class _Late:
-    """An attribute of the message, which is taken out when it is first needed."""
-
-    def __init__(self, compiler: _Compiler, terminal: int, name: str) -> None:
-        self._compiler, self._terminal, self._name = compiler, terminal, name
-
-    @property
-    def attribute(self) -> int:
-        return self._compiler.attribute(self._terminal, self._name)
+def _loads(message: Message) -> Iterator[Load]:
+    """All attributes of a message."""
+    own = [parameter.name.text for parameter in message.parameters]
+    fields = {**BUILT_IN, **(OF_REPLIES if message.reply else {})}
+    for name in attributes(message):
+        position = own.index(name) if name in own else None
+        yield Load(message.terminal.text, name, position, None if name in own else fields.get(name))
 
 
 class _Code:
     """Instructions, with the registers that they fill."""
 
-    def __init__(self, compiler: _Compiler, registers: int) -> None:
-        self.compiler = compiler
+    def __init__(self, compiled: CompiledGrammar, registers: int) -> None:
+        self.compiled = compiled
         self.instructions: list[Instruction] = []
         self.registers = registers
-        self._loaded: dict[int, int] = {}
+        self._loaded: dict[Load, int] = {}
 
-    def set(self, value: Operand) -> int:
-        """The register that holds this value."""
+    def set(self, value: Term | Load) -> int:
+        """The register that holds this value; an attribute of the message is loaded when it is first needed."""
         if isinstance(value, Register):
             return value.number
-        self.instructions.append(Set(value))
+        if isinstance(value, Load):
+            if value in self._loaded:
+                return self._loaded[value]
+            self._loaded[value] = self.registers
+            if value not in self.compiled.attributes:
+                self.compiled.attributes.append(value)
+        self.instructions.append(value if isinstance(value, Load) else Set(value))
         self.registers += 1
         return self.registers - 1
 
-    def load(self, attribute: int) -> Register:
-        if attribute not in self._loaded:
-            self.instructions.append(Load(attribute))
-            self._loaded[attribute] = self.registers
-            self.registers += 1
-        return Register(self._loaded[attribute])
-
-    def operand(self, term: Term, values: dict[Ref, Any]) -> Operand:
+    def operand(self, term: Term, values: Values) -> Term:
+        """The term, with registers in the place of its references."""
         if isinstance(term, Ref):
             value = values[term]
-            return self.load(value.attribute) if isinstance(value, _Late) else value
-        if isinstance(term, ConstantTerm):
-            return term
-        operands = tuple(self.operand(each, values) for each in term.operands)
-        if isinstance(term, OperationTerm):
-            return Computation(term.op, operands)
-        return Application(self.compiler.function(term.function), operands)
+            return Register(self.set(value)) if isinstance(value, Load) else value
+        if isinstance(term, OperationTerm | CallTerm):
+            return term._replace(operands=tuple(self.operand(each, values) for each in term.operands))
+        return term
 
 
 class _Walk:
@@ -268,14 +235,14 @@ class _Walk:
         self.grammar = compiler.grammar
         self.message = message  # that has not been consumed; None: none
         self.frame_size = frame_size
-        self.code = _Code(compiler, frame_size + results)
+        self.code = _Code(compiler.compiled, frame_size + results)
         self.results_size = results
         self.had_message = message is not None
-        self.above: list[tuple[Rule, int, dict[Ref, Any]]] = []  # rules that wait for the present one
+        self.above: list[tuple[Rule, int, Values]] = []  # rules that wait for the present one
         self.frames: list[NewFrame] | None = None
         self.results: tuple[int, ...] = ()
 
-    def run(self, rule: Rule, position: int, values: dict[Ref, Any], *, arrived: bool = False) -> None:
+    def run(self, rule: Rule, position: int, values: Values, *, arrived: bool = False) -> None:
         while True:
             if not arrived:
                 self._act(rule, position, values)
@@ -299,7 +266,9 @@ class _Walk:
                     return
                 if self.message != symbol:
                     return  # no step: frames stay None
-                self._take(rule, position, values, symbol)
+                self.message = None
+                for load in _loads(self.grammar.terminals[symbol]):
+                    values[Ref(MESSAGE, position, load.name)] = load
                 position += 1
                 continue
             nonterminal = ~symbol
@@ -307,7 +276,7 @@ class _Walk:
             idle = position == len(rule.symbols) - 1 and rule.ends_idly
             if self.message is None:
                 frames = [] if idle else [self._frame(rule, position, values, False)]
-                registers = tuple(self._register(value) for value in given)
+                registers = tuple(self.code.set(value) for value in given)
                 self._stop(*frames, NewFrame(self.compiler.entry(nonterminal), registers))
                 return
             chosen = self.compiler.choices[nonterminal].get(self.message)
@@ -320,7 +289,7 @@ class _Walk:
             rule, position = chosen, 0
             values = {Ref(HEAD, -1, name): value for name, value in zip(names, given, strict=True)}
 
-    def _act(self, rule: Rule, position: int, values: dict[Ref, Any]) -> None:
+    def _act(self, rule: Rule, position: int, values: Values) -> None:
         for action in rule.actions[position]:
             operand = self.code.operand(action.term, values)
             if isinstance(action, Check):
@@ -328,24 +297,15 @@ class _Walk:
             else:
                 values[action.ref] = Register(self.code.set(operand))
 
-    def _known(self, rule: Rule, values: dict[Ref, Any]) -> Iterator[tuple[str, Operand]]:
+    def _known(self, rule: Rule, values: Values) -> Iterator[tuple[str, Term]]:
         for each, its_values in ((rule, values), *((outer, theirs) for outer, _, theirs in reversed(self.above))):
             for ref, value in its_values.items():
-                if ref.kind != MESSAGE and not isinstance(value, _Late):
+                if ref.kind != MESSAGE and not isinstance(value, Load):
                     yield self.compiler._name(each, ref), value
 
-    def _take(self, rule: Rule, position: int, values: dict[Ref, Any], terminal: int) -> None:
-        self.message = None
-        for name in attributes(self.grammar.terminals[terminal]):
-            values[Ref(MESSAGE, position, name)] = _Late(self.compiler, terminal, name)
-
-    def _register(self, value: Any) -> int:
-        return self.code.load(value.attribute).number if isinstance(value, _Late) else self.code.set(value)
-
-    def _frame(self, rule: Rule, position: int, values: dict[Ref, Any], waits: bool) -> NewFrame:
-        nonterminal = rule.head
-        state = self.compiler._state(rule, position, nonterminal, waits)
-        return NewFrame(state, tuple(self._register(values[ref]) for ref in rule.kept(position)))
+    def _frame(self, rule: Rule, position: int, values: Values, waits: bool) -> NewFrame:
+        state = self.compiler._state(rule, position, rule.head, waits)
+        return NewFrame(state, tuple(self.code.set(values[ref]) for ref in rule.kept(position)))
 
     def _stop(self, *frames: NewFrame) -> None:
         below = [self._frame(rule, position, values, False) for rule, position, values in self.above]
@@ -354,7 +314,6 @@ class _Walk:
     def transition(self) -> Transition | None:
         if self.frames is None:
             return None
-        guarded = any(isinstance(each, Assert) for each in self.code.instructions)
         taken = self.had_message and self.message is None
         code, frames = tuple(self.code.instructions), tuple(self.frames)
-        return Transition(code, frames, self.results, taken, self.frame_size, self.results_size, guarded)
+        return Transition(code, frames, self.results, taken, self.frame_size, self.results_size)

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from lawful.laws.grammar.compiled_grammar import (
-    Application,
-    Assert,
-    CompiledGrammar,
-    Computation,
-    Instruction,
-    Load,
-    Loaded,
-    Operand,
-    Register,
-)
-from lawful.laws.grammar.resolved_grammar import OF_REPLIES, RESULT, ConstantTerm
+from lawful.laws.grammar.compiled_grammar import Assert, Instruction, Load
+from lawful.laws.grammar.resolved_grammar import OF_REPLIES, CallTerm, ConstantTerm, Ref, Register, Term
 from lawful.laws.protocol import Event
 from lawful.laws.rml.values import UNDEFINED, NoValue, apply, describe, equal
 
@@ -39,11 +30,11 @@ Run = Callable[[Registers, Event, Warn], None]
 """Extends the registers by what the code computes; raises `Failed`."""
 
 
-def runner(compiled: CompiledGrammar, code: Sequence[Instruction]) -> Run | None:
+def runner(code: Sequence[Instruction]) -> Run | None:
     """The code of a transition; None: nothing to do."""
     if not code:
         return None
-    steps = steps_of(compiled, code)
+    steps = steps_of(code)
 
     def run(registers: Registers, event: Event, warn: Warn) -> None:
         for step in steps:
@@ -52,17 +43,17 @@ def runner(compiled: CompiledGrammar, code: Sequence[Instruction]) -> Run | None
     return steps[0] if len(steps) == 1 else run
 
 
-def steps_of(compiled: CompiledGrammar, code: Sequence[Instruction]) -> list[Run]:
+def steps_of(code: Sequence[Instruction]) -> list[Run]:
     """The same, instruction by instruction."""
-    return [_step(compiled, instruction) for instruction in code]
+    return [_step(instruction) for instruction in code]
 
 
-def _step(compiled: CompiledGrammar, instruction: Instruction) -> Run:
+def _step(instruction: Instruction) -> Run:
     if isinstance(instruction, Load):
-        return _load(compiled, instruction.attribute)
+        return _load(instruction)
     if isinstance(instruction, Assert):
-        return _assert(expression(compiled, instruction.condition), instruction.number)
-    return _set(expression(compiled, instruction.value))
+        return _assert(expression(instruction.condition), instruction.number)
+    return _set(expression(instruction.value))
 
 
 def _set(value: Evaluate) -> Run:
@@ -96,28 +87,25 @@ def _assert(condition: Evaluate, number: int) -> Run:
 # -- attributes of messages -----------------------------------------------------------------------
 
 
-def _load(compiled: CompiledGrammar, attribute: int) -> Run:
-    loaded = compiled.attributes[attribute]
-    value_of = loader(loaded)
-    called = f"{compiled.grammar.terminal_name(loaded.terminal)}.{loaded.name}"
+def _load(load: Load) -> Run:
+    value_of = loader(load)
 
     def run(registers: Registers, event: Event, warn: Warn) -> None:
         value = value_of(event)
         if value is UNDEFINED:
-            warn(f"the event does not say what `{called}` is")
+            warn(f"the event does not say what `{load}` is")
         registers.append(value)
 
     return run
 
 
-def loader(loaded: Loaded) -> Callable[[Event], Any]:
-    """Where an attribute's value stands in an event: an object's id before any value."""
-    if loaded.parameter is not None:
-        return _parameter(loaded.parameter, loaded.name)
-    if loaded.field is None:
-        assert loaded.name == RESULT
+def loader(load: Load) -> Callable[[Event], Any]:
+    """Finds an attribute's value in an event: an object's id before any value."""
+    if load.parameter is not None:
+        return _parameter(load.parameter, load.name)
+    field = load.field
+    if field is None:
         return _result
-    field = loaded.field
     if field == OF_REPLIES["exception"]:
         return _exception
     return lambda event: event.get(field, UNDEFINED)
@@ -154,23 +142,29 @@ def _result(event: Event) -> Any:
 # -- expressions ----------------------------------------------------------------------------------
 
 
-def expression(compiled: CompiledGrammar, operand: Operand) -> Evaluate:
+def expression(term: Term) -> Evaluate:
     """An expression over registers; it raises NoValue where it has none."""
-    if isinstance(operand, Register):
-        number = operand.number
+    assert not isinstance(term, Ref), "the compiler has replaced it by a register"
+    if isinstance(term, Register):
+        number = term.number
         return lambda registers: registers[number]
-    if isinstance(operand, ConstantTerm):
-        constant = operand.value
+    if isinstance(term, ConstantTerm):
+        constant = term.value
         return lambda registers: constant
-    parts = [expression(compiled, each) for each in operand.operands]
-    if isinstance(operand, Application):
-        return _application(compiled.functions[operand.function].call, parts)
-    return _computation(operand, parts)
+    parts = [expression(each) for each in term.operands]
+    if isinstance(term, CallTerm):
+        call = term.function.call
+        return _applied(lambda *values: call(*map(_defined, values)), parts)
+    if term.op in ("&&", "||"):
+        return _logical(term.op, *parts)
+    if term.op in ("==", "!="):
+        return _equality(term.op == "==", *parts)
+    return _applied(_OWN.get(term.op) or partial(apply, term.op), parts)
 
 
-def _application(function: Callable[..., Any], parts: list[Evaluate]) -> Evaluate:
+def _applied(function: Callable[..., Any], parts: list[Evaluate]) -> Evaluate:
     def evaluate(registers: Registers) -> Any:
-        return function(*[_defined(part(registers)) for part in parts])
+        return function(*[part(registers) for part in parts])
 
     return evaluate
 
@@ -179,23 +173,6 @@ def _defined(value: Any) -> Any:
     if value is UNDEFINED:
         raise NoValue("an operand has no value")
     return value
-
-
-def _computation(operand: Computation, parts: list[Evaluate]) -> Evaluate:
-    op = operand.op
-    if op in ("&&", "||"):
-        return _logical(op, *parts)
-    if op == "!":
-        return _not(parts[0])
-    if op in ("==", "!="):
-        return _equality(op == "==", *parts)
-    if op == "%":
-        return _remainder(*parts)
-
-    def evaluate(registers: Registers) -> Any:
-        return apply(op, *[part(registers) for part in parts])
-
-    return evaluate
 
 
 def _logical(op: str, left: Evaluate, right: Evaluate) -> Evaluate:
@@ -209,16 +186,6 @@ def _logical(op: str, left: Evaluate, right: Evaluate) -> Evaluate:
             if value is not (not decides):
                 raise _no_condition(op, value)
         return not decides
-
-    return evaluate
-
-
-def _not(part: Evaluate) -> Evaluate:
-    def evaluate(registers: Registers) -> bool:
-        value = part(registers)
-        if value.__class__ is not bool:
-            raise _no_condition("!", value)
-        return not value
 
     return evaluate
 
@@ -238,13 +205,18 @@ def _equality(wanted: bool, left: Evaluate, right: Evaluate) -> Evaluate:
     return evaluate
 
 
-def _remainder(left: Evaluate, right: Evaluate) -> Evaluate:
-    def evaluate(registers: Registers) -> int:
-        one, two = _defined(left(registers)), _defined(right(registers))
-        if one.__class__ is not int or two.__class__ is not int:
-            raise NoValue("`%` wants integers")
-        if two == 0:
-            raise NoValue("division by zero")
-        return int(one % two)
+def _not(value: Any) -> bool:
+    if value.__class__ is not bool:
+        raise _no_condition("!", value)
+    return not value
 
-    return evaluate
+
+def _remainder(one: Any, two: Any) -> int:
+    if _defined(one).__class__ is not int or _defined(two).__class__ is not int:
+        raise NoValue("`%` wants integers")
+    if two == 0:
+        raise NoValue("division by zero")
+    return int(one % two)
+
+
+_OWN: dict[str, Callable[..., Any]] = {"!": _not, "%": _remainder}  # operations that RML does not have

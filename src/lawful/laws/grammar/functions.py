@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from lawful.errors import LawfulError
@@ -69,10 +70,6 @@ def _same(first: Any, second: Any) -> bool:
     return not rest
 
 
-def _arithmetic(name: str) -> Callable[..., Any]:
-    return lambda *values: apply(name, *values)
-
-
 _BUILT_IN = {
     each.name: each
     for each in (
@@ -82,9 +79,9 @@ _BUILT_IN = {
         Function("first", _end("first", 0), 1, 1),
         Function("last", _end("last", -1), 1, 1),
         Function("sameElements", _same, 2, 2),
-        Function("abs", _arithmetic("abs"), 1, 1),
-        Function("min", _arithmetic("min"), 2, None),
-        Function("max", _arithmetic("max"), 2, None),
+        Function("abs", partial(apply, "abs"), 1, 1),
+        Function("min", partial(apply, "min"), 2, None),
+        Function("max", partial(apply, "max"), 2, None),
     )
 }
 _registered: dict[str, Function] = {}

@@ -37,17 +37,17 @@ class GrammarLaw(LawBase):
         view: View,
         compiled: CompiledGrammar,
         warnings: tuple[Diagnostic, ...],
-        groups: Mapping[str, tuple[Binding, ...]] | None = None,
-        classes: Mapping[str, str] | None = None,
+        groups: Mapping[str, tuple[Binding, ...]],
+        classes: Mapping[str, str],
     ) -> None:
         self.source = view_source.text
         self.name = view_source.name
         self.view = view
         self.compiled = compiled
         self.warnings = warnings
-        self.groups = groups or {}
+        self.groups = groups
         """What groups are in a running program."""
-        self.classes = classes or {}
+        self.classes = classes
         """Where classes of the view are, by qualified names."""
         self._grammar_source = grammar_source
 
@@ -147,7 +147,7 @@ class GroupSubjects:
 
 
 def _recompiled(
-    source: str, name: str, grammar: str | None, grammar_name: str | None, functions: tuple[str, ...] = ()
+    source: str, name: str, grammar: str | None, grammar_name: str | None, functions: tuple[str, ...]
 ) -> GrammarLaw:
     # The only cycle in this package: `loading` makes laws, and a pickled law is made again from its text.
     from lawful.laws.grammar.loading import compile

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from lawful.laws.grammar.compiled_grammar import CompiledGrammar, Ending
 from lawful.laws.grammar.evaluation import Failed
-from lawful.laws.grammar.steps import Stack, Steps, flat
+from lawful.laws.grammar.steps import Frames, Stack, Steps, flat
 from lawful.laws.protocol import Event
 
 Key = int | str | None
@@ -149,9 +149,9 @@ class PythonGrammarMachine:
                 self._blocked.add(key)
         return self._blocked
 
-    def stack(self, key: Key) -> Stack:
+    def frames(self, key: Key) -> Frames:
         """The stack of a group; of one that has not come up, where groups begin."""
-        return self._stacks.get(key, self._start)
+        return flat(self._stacks.get(key, self._start))
 
     def waiting(self) -> Iterator[Key]:
         """The groups that may not end here."""
@@ -162,14 +162,12 @@ class PythonGrammarMachine:
 
     # -- out and in -------------------------------------------------------------------------------
 
-    def dump(self) -> dict[str, Any]:
-        """The state in plain values: stacks as lists, lowest frame first."""
-        stacks = {key: flat(stack) for key, stack in self._stacks.items()}
-        return {"stacks": stacks, "came": sorted(self.came), "others": dict(self.others), "failed": self.failed}
+    def dump(self) -> dict[Key, Frames]:
+        """All stacks."""
+        return {key: flat(stack) for key, stack in self._stacks.items()}
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        self.came, self.others = set(state["came"]), dict(state["others"])
-        self.failed = state["failed"]
-        for key, frames in state["stacks"].items():
+    def load(self, stacks: Mapping[Key, Frames], came: Iterable[int], others: Mapping[tuple[str, str], int]) -> None:
+        self.came, self.others = set(came), dict(others)
+        for key, frames in stacks.items():
             stack = self._stacks[key] = self.steps.stacked(frames)
             self._count(key, _ABSENT, stack)

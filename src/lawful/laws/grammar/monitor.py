@@ -10,38 +10,40 @@ from typing import TYPE_CHECKING, Any
 from lawful import core
 from lawful.diagnostics import did_you_mean
 from lawful.laws.grammar.machine import Key, PythonGrammarMachine, group_key
-from lawful.laws.grammar.native import NativeGrammarMachine
+from lawful.laws.grammar.steps import Stack, flat
 from lawful.laws.grammar.wording import Rejection
 from lawful.laws.machine_monitor import MachineMonitor
 from lawful.laws.protocol import Event, Expectation
 from lawful.laws.rml.values import identical
 
 if TYPE_CHECKING:
+    from lawful._native._core import GrammarMachine
     from lawful.laws.grammar.law import GrammarLaw
 
 _MOST_EXPECTED = 8
 _NONE: Any = object()
 
 
-class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]):
+class GrammarMonitor(MachineMonitor["PythonGrammarMachine | GrammarMachine"]):
     """The running state of a view: every group of its name, each on its own."""
 
     def __init__(self, law: GrammarLaw) -> None:
         self.law = law
         super().__init__()
 
-    def _new_machine(self) -> PythonGrammarMachine | NativeGrammarMachine:
+    def _new_machine(self) -> PythonGrammarMachine | GrammarMachine:
         law = self.law
-        if core.native is None or law.tables is None:
+        if core.native is None:
             return PythonGrammarMachine(law.steps, law.dispatch, self._warn)
-        return NativeGrammarMachine(core.native, law.tables, law.steps, self._warn)
+        machine: GrammarMachine = core.native.GrammarMachine(law.tables, flat(law.steps.start(self._warn)), self._warn)
+        return machine
 
     def inline_step(self, head: Event) -> tuple[Any, int] | None:
         """The C core's machine and the terminal of messages that begin like this; None: it must see their events."""
         terminal = self.law.dispatch.find(head)
-        if terminal is None or not isinstance(self._machine, NativeGrammarMachine):
+        if terminal is None or isinstance(self._machine, PythonGrammarMachine):
             return None
-        return self._machine.core, terminal
+        return self._machine, terminal
 
     def warnings(self) -> tuple[str, ...]:
         return (*super().warnings(), *self._misspelled_messages())
@@ -68,6 +70,9 @@ class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]
     def _accepts_all(self) -> bool:
         return self.law.steps.universal
 
+    def _stack(self, key: Key) -> Stack:
+        return self.law.steps.stacked(self._machine.frames(key))
+
     def rejection(self, event: Event | None = None) -> Rejection | None:
         """Why the event that was rejected (or this one) has no step; at the end, what the first group lacks."""
         event = self._rejected if event is None else event
@@ -76,13 +81,13 @@ class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]
             if terminal is None:
                 return None
             key = group_key(event)
-            return self.law.words.rejection(key, self._machine.stack(key), terminal, event)
-        key = next(self._machine.waiting(), _NONE)
-        return None if key is _NONE else self.law.words.rejection(key, self._machine.stack(key), None, None)
+            return self.law.words.rejection(key, self._stack(key), terminal, event)
+        key = next(iter(self._machine.waiting()), _NONE)
+        return None if key is _NONE else self.rejection_at_end(key)
 
     def rejection_at_end(self, group: Key) -> Rejection:
         """Why a group may not end here."""
-        return self.law.words.rejection(group, self._machine.stack(group), None, None)
+        return self.law.words.rejection(group, self._stack(group), None, None)
 
     def expectation(self, event: Event | None = None) -> Expectation:
         found = self.rejection(event)
@@ -94,15 +99,13 @@ class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]
         return _expectation(found, others)
 
     def _at_the_start(self) -> Iterable[str]:
-        stack = self._machine.stack(_NONE)
+        stack = self._stack(_NONE)
         for terminal in self.law.steps.expected(stack):
             if terminal < self.law.compiled.columns - 1:
                 yield self.law.words.message(stack, terminal)
 
     def pending(self, most: int) -> tuple[Expectation, ...]:
-        words, machine = self.law.words, self._machine
-        keys = islice(machine.waiting(), most)
-        return tuple(_expectation(words.rejection(key, machine.stack(key), None, None), 0) for key in keys)
+        return tuple(_expectation(self.rejection_at_end(key), 0) for key in islice(self._machine.waiting(), most))
 
     def relevant(self, event: Event, values: Iterable[Any]) -> bool:
         """Is it a message of the view, of one of these groups? Without an id, it is about the objects it mentions."""
@@ -131,13 +134,16 @@ class GrammarMonitor(MachineMonitor[PythonGrammarMachine | NativeGrammarMachine]
     # -- out and in -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_state": self._machine.dump()}
+        machine = self._machine
+        stacks = machine.dump(), list(machine.came), dict(machine.others)
+        return super().__getstate__() | {"_state": (stacks, machine.failed)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        dumped = state.pop("_state")
+        stacks, failed = state.pop("_state")
         self.__dict__.update(state)
         self._machine = self._new_machine()
-        self._machine.load(dumped)
+        self._machine.load(*stacks)
+        self._machine.failed = failed
 
 
 def _expectation(found: Rejection, others: int) -> Expectation:

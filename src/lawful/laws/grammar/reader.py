@@ -56,13 +56,12 @@ arguments: "<" type ("," type)* ">"
 
 production: HEAD "::=" alternative ("|" alternative)* ";"?
 alternative: item+
-item: EPSILON             -> epsilon
+?item: EPSILON            -> epsilon
     | (NAME ":")? NAME    -> symbol
     | block
-    | "{" (assertion (";" assertion)* ";"?)? "}" -> assertions
+    | "{" ("assert" expression (";" "assert" expression)* ";"?)? "}" -> assertions
 block: "(" (definition (";" definition)* ";"?)? ")"
 definition: NAME "." NAME (IS | EQUAL) expression
-assertion: "assert" expression
 
 ?expression: disjunction
 ?disjunction: conjunction | disjunction (OR conjunction) -> binary
@@ -130,35 +129,27 @@ _WORDS = {
     "OR": "`||`",
     "AND": "`&&`",
     "NOT": "`!`",
-    "EQUAL": "`==`",
-    "IS": "`=`",
     "COMPARES": "a comparison",
-    "OPEN": "`(`",
-    "CLOSE": "`)`",
-    "PLUS": "`+`",
-    "MINUS": "`-`",
     "TIMES": "`*`",
     "TRUE": "`true`",
     "FALSE": "`false`",
     "NULL": "`null`",
+    "$END": "the end",
 }
 _MOST_EXPECTED = 8
 
 
 def read(text: str, *, name: str = "<law>") -> File:
     """Read a file. Raises a `LawSourceError` at the first place that is not as the language wants it."""
-    from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken, VisitError
+    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
     reader = _Reader()
     try:
-        tree: Any = _parser().parse(text)
-        file: File = reader.build(tree)
+        file = reader.build(_parser().parse(text))
     except UnexpectedCharacters as error:
-        raise _error(_characters(error, text), text, name) from None
-    except (UnexpectedToken, UnexpectedEOF) as error:
-        raise _error(_token(error, text), text, name) from None
-    except VisitError as error:  # pragma: no cover
-        raise error.orig_exc from None
+        raise LawSourceError([_characters(error, text)], Source(text, name)) from None
+    except UnexpectedToken as error:
+        raise LawSourceError([_token(error, text)], Source(text, name)) from None
     if reader.problems:
         raise LawSourceError(sorted(reader.problems, key=lambda each: each.span), Source(text, name))
     return file
@@ -171,26 +162,20 @@ def _parser() -> Lark:
     return Lark(_GRAMMAR, start="file", parser="lalr", lexer="contextual", propagate_positions=False)
 
 
-def _error(problem: Diagnostic, text: str, name: str) -> LawSourceError:
-    return LawSourceError([problem], Source(text, name))
-
-
 def _characters(error: Any, text: str) -> Diagnostic:
     at = error.pos_in_stream
     char = text[at : at + 1]
-    span = (at, at + 1)
     if char in ("'", '"'):
-        return Diagnostic("error", "view-syntax", "the text is not closed on its line", span)
+        return Diagnostic("error", "view-syntax", "the text is not closed on its line", (at, at + 1))
     if text.startswith("/*", at):
         return Diagnostic("error", "view-syntax", "the comment is not closed", (at, at + 2))
-    hint = _expected(error.allowed)
-    return Diagnostic("error", "view-syntax", f"unexpected {quoted(char)}", span, hint)
+    return Diagnostic("error", "view-syntax", f"unexpected {quoted(char)}", (at, at + 1), _expected(error.allowed))
 
 
 def _token(error: Any, text: str) -> Diagnostic:
-    token = error.token if hasattr(error, "token") else None
-    hint = _expected(error.accepts if getattr(error, "accepts", None) else error.expected)
-    if token is None or token.type == "$END":
+    token = error.token
+    hint = _expected(error.accepts or error.expected)
+    if token.type == "$END":
         end = len(text.rstrip())
         return Diagnostic("error", "view-syntax", "the text ends too early", (end, end), hint)
     span = (token.start_pos, token.end_pos)
@@ -200,16 +185,8 @@ def _token(error: Any, text: str) -> Diagnostic:
 
 
 def _expected(names: Any) -> str | None:
-    terminals = {terminal.name: terminal for terminal in _parser().terminals}
-    words = []
-    for each in sorted(names or ()):
-        if each in _WORDS:
-            words.append(_WORDS[each])
-        elif each in terminals:
-            words.append(f"`{terminals[each].pattern.value}`")
-        elif each == "$END":
-            words.append("the end")
-    words = list(dict.fromkeys(words))
+    known = {terminal.name: f"`{terminal.pattern.value}`" for terminal in _parser().terminals} | _WORDS
+    words = list(dict.fromkeys(known[each] for each in sorted(names or ()) if each in known))
     if not words or len(words) > _MOST_EXPECTED:
         return None
     return f"expected {' or '.join(filter(None, [', '.join(words[:-1]), words[-1]]))}"
@@ -222,23 +199,11 @@ class _Reader:
         self.problems: list[Diagnostic] = []
 
     def build(self, tree: Any) -> File:
-        from lark import Tree
-
-        done: list[Any] = []
-        pending: list[tuple[Any, bool]] = [(tree, False)]
-        while pending:
-            node, ready = pending.pop()
-            if not isinstance(node, Tree):
-                done.append(node)
-            elif ready:
-                count = len(node.children)
-                parts = done[len(done) - count :]
-                del done[len(done) - count :]
-                done.append(getattr(self, str(node.data))(*parts))
-            else:
-                pending.append((node, True))
-                pending += ((child, False) for child in reversed(node.children))
-        result: File = done[0]
+        done: dict[int, Any] = {}  # by the ids of trees
+        for node in tree.iter_subtrees():
+            parts = [done.get(id(child), child) for child in node.children]
+            done[id(node)] = getattr(self, str(node.data))(*parts)
+        result: File = done[id(tree)]
         return result
 
     def problem(self, message: str, span: Span, hint: str | None = None, *, slug: str = "view-syntax") -> None:
@@ -255,8 +220,8 @@ class _Reader:
     def constant(self, name: Token, value: Literal_) -> Constant:
         return Constant(_name(name), value.value)
 
-    def start(self, name: Token, block: list[Definition] | None = None) -> Start:
-        return Start(_name(name), tuple(block or ()))
+    def start(self, name: Token, block: tuple[Definition, ...] = ()) -> Start:
+        return Start(_name(name), block)
 
     def group_is(self, name: Token, *bindings: Binding) -> Group:
         return Group(_name(name), bindings)
@@ -284,15 +249,12 @@ class _Reader:
 
     def call_message(self, direction: Token, method: Token, *parts: Any) -> Message:
         *parameters, terminal = parts
-        span = (direction.start_pos or 0, terminal.end_pos)
-        kind: Any = str(direction)
-        return Message(kind, False, _name(method), tuple(parameters), _name(terminal), span)
+        return Message(
+            direction.value, False, _name(method), tuple(parameters), _name(terminal), _span(direction, terminal)
+        )
 
     def reply_message(self, direction: Token, method: Token, terminal: Token) -> Message:
-        kind: Any = str(direction)
-        return Message(
-            kind, True, _name(method), (), _name(terminal), (direction.start_pos or 0, terminal.end_pos or 0)
-        )
+        return Message(direction.value, True, _name(method), (), _name(terminal), _span(direction, terminal))
 
     def parameter(self, kind: Name, name: Token | None = None) -> Parameter:
         return Parameter(kind, None) if name is None else Parameter(_name(name), kind.text)
@@ -311,29 +273,18 @@ class _Reader:
         return Production(_name(head), alternatives)
 
     def alternative(self, *items: Any) -> Alternative:
-        symbols: list[Symbol] = []
-        definitions: list[Definition] = []
-        assertions: list[Assertion] = []
-        empty: list[Span] = []
-        spans: list[Span] = []
-        for item in items:
-            if isinstance(item, Symbol):
-                symbols.append(item)
-                spans.append(((item.label or item.name).span[0], item.name.span[1]))
-            elif isinstance(item, Name):
-                empty.append(item.span)
-                spans.append(item.span)
-            else:
-                for each in item:
-                    (definitions if isinstance(each, Definition) else assertions).append(each)
-                    spans.append(each.span)
+        flat = [each for item in items for each in (item if type(item) is tuple else (item,))]
+        symbols = tuple(each for each in flat if isinstance(each, Symbol))
+        empty = [each.span for each in flat if isinstance(each, Name)]
+        spans = [each.span for each in flat]
         if empty and (symbols or len(empty) > 1):
             self.problem("epsilon stands alone: it is no message at all", empty[-1], "leave it out")
         elif not empty and not symbols:
             place = spans[0] if spans else (0, 0)
             self.problem("this alternative has no symbols", place, "no message at all is written `epsilon`")
         span = (spans[0][0], spans[-1][1]) if spans else (0, 0)
-        return Alternative(tuple(symbols), tuple(definitions), tuple(assertions), span)
+        definitions = tuple(each for each in flat if isinstance(each, Definition))
+        return Alternative(symbols, definitions, tuple(each for each in flat if isinstance(each, Assertion)), span)
 
     def epsilon(self, token: Token) -> Name:
         return _name(token)
@@ -341,37 +292,28 @@ class _Reader:
     def symbol(self, first: Token, second: Token | None = None) -> Symbol:
         return Symbol(_name(first), None) if second is None else Symbol(_name(second), _name(first))
 
-    def item(self, part: Any) -> Any:
-        return part
+    def block(self, *parts: Definition) -> tuple[Definition, ...]:
+        return parts
 
-    def block(self, *parts: Definition) -> list[Definition]:
-        return list(parts)
-
-    def assertions(self, *parts: Assertion) -> list[Assertion]:
-        return list(parts)
+    def assertions(self, *parts: Expression) -> tuple[Assertion, ...]:
+        return tuple(map(Assertion, parts))
 
     def definition(self, owner: Token, attribute: Token, sign: Token, value: Expression) -> Definition:
         if sign.type == "EQUAL":
             self.problem("an attribute is defined with `=`", _span(sign), "`==` compares, inside an assertion")
-        return Definition(_name(owner), _name(attribute), value, (owner.start_pos or 0, value.span[1]))
-
-    def assertion(self, condition: Expression) -> Assertion:
-        return Assertion(condition, condition.span)
+        return Definition(_name(owner), _name(attribute), value, (_span(owner)[0], value.span[1]))
 
     # -- expressions ------------------------------------------------------------------------------
 
     def binary(self, left: Expression, sign: Token, right: Expression) -> Operation:
         if sign.type == "IS":
             self.problem("values are compared with `==`", _span(sign), "`=` defines an attribute, in parentheses")
-        op = _OPS.get(str(sign), str(sign))
-        return self._operation(op, (left, right), (left.span[0], right.span[1]))
+        span = (left.span[0], right.span[1])
+        return Operation(_OPS.get(str(sign), str(sign)), (left, right), span, self._depth((left, right), span))
 
     def unary(self, sign: Token, operand: Expression) -> Operation:
-        op = "neg" if sign.type == "MINUS" else "!"
-        return self._operation(op, (operand,), (sign.start_pos or 0, operand.span[1]))
-
-    def _operation(self, op: str, operands: tuple[Expression, ...], span: Span) -> Operation:
-        return Operation(op, operands, span, self._depth(operands, span))
+        span = (_span(sign)[0], operand.span[1])
+        return Operation("neg" if sign.type == "MINUS" else "!", (operand,), span, self._depth((operand,), span))
 
     def _depth(self, operands: tuple[Expression, ...], span: Span) -> int:
         depth = 1 + max((each.depth for each in operands), default=0)
@@ -381,23 +323,21 @@ class _Reader:
         return depth
 
     def group(self, first: Token, inner: Expression, last: Token) -> Expression:
-        return inner._replace(span=(first.start_pos or 0, last.end_pos or 0))
+        return inner._replace(span=_span(first, last))
 
     def word(self, name: Token) -> Word:
         return Word(str(name), _span(name))
 
     def attribute(self, owner: Token, name: Token) -> Attribute:
-        return Attribute(_name(owner), _name(name), (owner.start_pos or 0, name.end_pos or 0))
+        return Attribute(_name(owner), _name(name), _span(owner, name))
 
     def call(self, function: Token, *parts: Any) -> CallExpression:
-        *given, last = parts
-        operands: tuple[Expression, ...] = tuple(given)
-        span = (function.start_pos or 0, last.end_pos)
+        operands, span = parts[:-1], _span(function, parts[-1])
         return CallExpression(_name(function), operands, span, self._depth(operands, span))
 
     def literal(self, *tokens: Token) -> Literal_:
         token = tokens[-1]
-        span = (tokens[0].start_pos or 0, token.end_pos or 0)
+        span = _span(tokens[0], token)
         text = str(token)
         value: Any
         if token.type == "NUMBER":
@@ -437,5 +377,5 @@ def _name(token: Token) -> Name:
     return Name(str(token), _span(token))
 
 
-def _span(token: Token) -> Span:
-    return token.start_pos or 0, token.end_pos or 0
+def _span(first: Token, last: Token | None = None) -> Span:
+    return first.start_pos or 0, (last or first).end_pos or 0

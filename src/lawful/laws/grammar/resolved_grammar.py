@@ -39,6 +39,15 @@ class Ref(NamedTuple):
 HEAD, GIVEN, CHILD, MESSAGE = "head", "given", "child", "message"
 
 
+class Register(NamedTuple):
+    """What the compiler puts in the place of a `Ref`.
+
+    The registers of a transition are the values of the frame, then results from above, then what the code computes.
+    """
+
+    number: int
+
+
 class ConstantTerm(NamedTuple):
     value: Any
 
@@ -53,14 +62,14 @@ class CallTerm(NamedTuple):
     operands: tuple[Term, ...]
 
 
-Term = Ref | ConstantTerm | OperationTerm | CallTerm
+Term = Ref | Register | ConstantTerm | OperationTerm | CallTerm
 
 
 def refs(term: Term) -> set[Ref]:
     """All values that a term reads."""
     if isinstance(term, Ref):
         return {term}
-    if isinstance(term, ConstantTerm):
+    if isinstance(term, ConstantTerm | Register):
         return set()
     return {ref for operand in term.operands for ref in refs(operand)}
 
@@ -147,8 +156,16 @@ class Grammar:
             found[rule.head].append(rule)
         return tuple(map(tuple, found))
 
-    def symbol_name(self, symbol: int) -> str:
-        return self.terminals[symbol].terminal.text if symbol >= 0 else self.nonterminals[~symbol]
+    @cached_property
+    def reached(self) -> set[int]:
+        """The nonterminals to which the start leads."""
+        reached, pending = {self.start}, [self.start]
+        while pending:
+            for rule in self.alternatives[pending.pop()]:
+                new = {~symbol for symbol in rule.symbols if symbol < 0} - reached
+                reached |= new
+                pending += new
+        return reached
 
     def terminal_name(self, terminal: int) -> str:
         """The name of a terminal, or of the end of the trace."""
@@ -156,7 +173,8 @@ class Grammar:
 
     def rule_text(self, rule: Rule, dot: int | None = None) -> str:
         """The rule without its attributes, as `T ::= id U`, with a dot where it is if that is asked."""
-        words = [self.symbol_name(symbol) for symbol in rule.symbols] or ["epsilon"]
+        names = (self.terminal_name(each) if each >= 0 else self.nonterminals[~each] for each in rule.symbols)
+        words = [*names] or ["epsilon"]
         if dot is not None:
             words.insert(dot, "•")
         return f"{self.nonterminals[rule.head]} ::= {' '.join(words)}"

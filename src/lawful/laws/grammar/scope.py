@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lawful.diagnostics import did_you_mean, quoted
+from lawful.diagnostics import Span, did_you_mean, quoted
 from lawful.laws.grammar.functions import find_function, function_names
 from lawful.laws.grammar.resolved_grammar import (
     CHILD,
@@ -28,7 +28,6 @@ from lawful.laws.grammar.resolved_grammar import (
 )
 from lawful.laws.grammar.syntax import (
     Alternative,
-    Assertion,
     Attribute,
     CallExpression,
     Definition,
@@ -98,7 +97,7 @@ class Scope:
             # Each part of a conjunction is checked as soon as it can be, and is what a finding shows.
             for part in conjuncts(assertion.condition):
                 try:
-                    draft.asserted.append((self.term(part), Assertion(part, part.span)))
+                    draft.asserted.append((self.term(part), part.span))
                 except Refused:
                     continue
         return draft
@@ -258,7 +257,7 @@ class Draft:
         self.scope = scope
         self.given: dict[Ref, tuple[Term, Definition]] = {}
         self.results: dict[str, Term] = {}
-        self.asserted: list[tuple[Term, Assertion]] = []
+        self.asserted: list[tuple[Term, Span]] = []
         self.local: set[Ref] = set()  # given to a child, and read here as well
 
     def reads(self) -> Iterator[Ref]:
@@ -287,12 +286,12 @@ class Draft:
             for ref in self._ordered(wanted):
                 actions[position].append(Let(ref, self.given[ref][0]))
         firsts = [0] * (size + 1)
-        for term, assertion in self.asserted:
+        for term, span in self.asserted:
             read = refs(term)
             position = max((known_at(ref) for ref in read), default=0)
-            text = checker.text[assertion.span[0] : assertion.span[1]]
+            text = " ".join(checker.text[slice(*span)].split())
             check = Check(term, len(checker.assertions))
-            checker.assertions.append(LocatedAssertion(number, assertion.span, " ".join(text.split())))
+            checker.assertions.append(LocatedAssertion(number, span, text))
             # What does not need the child's values comes before them: they may have none.
             own = any(ref.kind == GIVEN and ref.position == position for ref in read)
             actions[position].insert(len(actions[position]) if own else firsts[position], check)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from lawful.laws.grammar.compiled_grammar import NO_STEP, Assert, CompiledGrammar, Ending
-from lawful.laws.grammar.evaluation import Evaluate, Failed, Run, Warn, expression, runner, steps_of
+from lawful.laws.grammar.compiled_grammar import NO_STEP, Assert, CompiledGrammar, Ending, Transition
+from lawful.laws.grammar.evaluation import Evaluate, Failed, Run, Warn, expression, runner
 from lawful.laws.protocol import Event
 from lawful.laws.rml.values import NoValue
 
@@ -22,6 +21,9 @@ class Cell(NamedTuple):
 
 Stack = Cell | None
 """None: the grammar is done, and no further message may come."""
+
+Frames = list[tuple[int, tuple[Any, ...]]]
+"""The same in plain values: states and what they keep, lowest frame first."""
 
 _NOTHING: Event = {}
 _new = tuple.__new__
@@ -56,42 +58,28 @@ class Steps:
         self._columns = compiled.columns
         self._end = compiled.columns - 1
         self._table = compiled.table
-        endings = [int(state.ending) for state in compiled.states]
-        self._transitions = [
-            _Transition(
-                runner(compiled, each.code),
-                tuple((frame.state, frame.values, endings[frame.state]) for frame in each.frames),
-                each.results,
-                each.taken,
-                each.results_size,
-            )
-            for each in compiled.transitions
-        ]
+        self._transitions = [self._ready(each) for each in compiled.transitions]
+        self._start = self._ready(compiled.start)
         self._resumes = [state.resume for state in compiled.states]
         self._lost: dict[int, list[list[Evaluate]]] = {
-            number: [[expression(compiled, each) for each in rule] for rule in state.lost]
+            number: [[expression(each) for each in rule] for rule in state.lost]
             for number, state in enumerate(compiled.states)
             if state.lost
         }
-        self._instructions: dict[int, list[Run]] = {}
-        self._begin = runner(compiled, compiled.start_code)
-        self._start_ending = endings[compiled.start]
+        self.can_be_lost = bool(self._lost)
         self.universal = compiled.universal
 
-    def instruction(self, number: int, index: int) -> Run:
-        """One instruction of a transition, for a machine that does only some of them itself."""
-        steps = self._instructions.get(number)
-        if steps is None:
-            steps = self._instructions[number] = steps_of(self.compiled, self.compiled.transitions[number].code)
-        return steps[index]
+    def _ready(self, made: Transition) -> _Transition:
+        states = self.compiled.states
+        frames = tuple((frame.state, frame.values, int(states[frame.state].ending)) for frame in made.frames)
+        return _Transition(runner(made.code), frames, made.results, made.taken, made.results_size)
 
-    def start(self, warn: Warn) -> Cell:
+    def start(self, warn: Warn) -> Stack:
         """The stack of a group from which no message has come yet."""
         registers: list[Any] = []
-        if self._begin is not None:
-            self._begin(registers, _NOTHING, warn)
-        values = tuple(registers[number] for number in self.compiled.start_values)
-        return Cell(self.compiled.start, values, None, self._start_ending)
+        if self._start.run is not None:
+            self._start.run(registers, _NOTHING, warn)
+        return _pushed(self._start, registers, None)
 
     def step(self, stack: Stack, terminal: int, event: Event, warn: Warn) -> tuple[bool, Stack]:
         """Take a message: was there a step, and what is the stack then? Raises `Failed` where an assertion fails."""
@@ -164,7 +152,7 @@ class Steps:
             if not isinstance(each, Assert):
                 filled += 1
             elif filled == len(registers) and each.number == failed.assertion:
-                values = ((name, expression(self.compiled, value)(registers)) for name, value in each.known)
+                values = ((name, expression(value)(registers)) for name, value in each.known)
                 return dict(reversed(list(values)))  # of two of a name, the inner one
         return {}
 
@@ -177,45 +165,32 @@ class Steps:
             any(_fails(each, stack.values) for each in rule) for rule in alternatives
         )
 
-    def stacked(self, frames: Iterable[tuple[int, tuple[Any, ...]]]) -> Stack:
-        """A stack of these frames, lowest first."""
+    def stacked(self, frames: Frames) -> Stack:
+        """The opposite of `flat`."""
         below: Stack = None
         for state, values in frames:
             ending = int(self.compiled.states[state].ending)
             below = Cell(state, tuple(values), below, ending if below is None else min(ending, below.ending))
         return below
 
-    @property
-    def can_be_lost(self) -> bool:
-        return bool(self._lost)
-
     def expected(self, stack: Stack) -> list[int]:
         """The messages that would be taken here, whatever their values; the end is the last column."""
         return [terminal for terminal in range(self._columns) if self.is_expected(stack, terminal)]
 
     def is_expected(self, stack: Stack, terminal: int) -> bool:
-        states: list[int] = []
-        while True:
-            if not states:
-                if stack is None:
-                    return terminal == self._end
-                states, stack = [stack.state], stack.below
+        states = [state for state, _ in flat(stack)]
+        while states:
             number = self._table[states.pop() * self._columns + terminal]
             if number == NO_STEP:
                 return False
-            transition = self._transitions[number]
-            if transition.taken:
+            if self._transitions[number].taken:
                 return True
-            # It is not taken, so this part is done: go on below until somebody waits for a message.
-            while True:
-                if not states:
-                    if stack is None:
-                        return terminal == self._end
-                    states, stack = [stack.state], stack.below
-                transition = self._transitions[self._resumes[states.pop()]]
-                states += (state for state, _, _ in transition.frames)
-                if transition.frames:
-                    break
+            # It is not taken, so this frame is done. Frames below resume, until one waits for a message.
+            frames: tuple[Any, ...] = ()
+            while states and not frames:
+                frames = self._transitions[self._resumes[states.pop()]].frames
+            states += (state for state, _, _ in frames)
+        return terminal == self._end
 
 
 def _pushed(transition: _Transition, registers: list[Any], below: Stack) -> Stack:
@@ -233,9 +208,8 @@ def _fails(condition: Evaluate, values: tuple[Any, ...]) -> bool:
         return True
 
 
-def flat(stack: Stack) -> list[tuple[int, tuple[Any, ...]]]:
-    """The frames of a stack, lowest first."""
-    frames: list[tuple[int, tuple[Any, ...]]] = []
+def flat(stack: Stack) -> Frames:
+    frames: Frames = []
     while stack is not None:
         frames.append((stack.state, stack.values))
         stack = stack.below

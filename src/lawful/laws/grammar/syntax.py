@@ -100,7 +100,10 @@ class Definition(NamedTuple):
 
 class Assertion(NamedTuple):
     condition: Expression
-    span: Span
+
+    @property
+    def span(self) -> Span:
+        return self.condition.span
 
 
 class Symbol(NamedTuple):
@@ -108,6 +111,15 @@ class Symbol(NamedTuple):
 
     name: Name
     label: Name | None
+
+    @property
+    def called(self) -> str:
+        """How expressions call it."""
+        return (self.label or self.name).text
+
+    @property
+    def span(self) -> Span:
+        return (self.label or self.name).span[0], self.name.span[1]
 
 
 class Alternative(NamedTuple):

@@ -63,7 +63,7 @@ class Words:
         self._compiled = steps.compiled
         self._grammar = steps.compiled.grammar
         self._source = source
-        self._loaders = [(each, loader(each)) for each in self._compiled.attributes]
+        self._loaders = [(load, loader(load)) for load in self._compiled.attributes]
 
     def rejection(self, key: Key, stack: Stack, terminal: int | None, event: Event | None) -> Rejection:
         """Why the message, or without one the end, is not accepted on this stack."""
@@ -103,8 +103,7 @@ class Words:
         found |= _defined(each for each in zip(state.names, cell.values, strict=True) if each[0] not in found)
         if failed.results and state.rule is not None:
             rule = self._grammar.rules[state.rule]
-            symbol = rule.alternative.symbols[state.position]
-            owner = (symbol.label or symbol.name).text
+            owner = rule.alternative.symbols[state.position].called
             names = self._grammar.synthesised[~rule.symbols[state.position]]
             found |= _defined(zip((f"{owner}.{name}" for name in names), failed.results, strict=False))
         for name, value in self.values(cell.below, _MOST_FRAMES - 1).items():
@@ -143,11 +142,8 @@ class Words:
 
     def attributes(self, terminal: int, event: Event) -> dict[str, Any]:
         """The attributes of a message that the grammar takes up."""
-        found: dict[str, Any] = {}
-        for loaded, value_of in self._loaders:
-            if loaded.terminal == terminal and (value := value_of(event)) is not UNDEFINED:
-                found[f"{self._grammar.terminal_name(terminal)}.{loaded.name}"] = value
-        return found
+        name = self._grammar.terminal_name(terminal)
+        return _defined((str(load), value_of(event)) for load, value_of in self._loaders if load.owner == name)
 
 
 def _defined(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -17,15 +17,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lawful.engine import throttled_cache
+from lawful.engine import run_state
 from lawful.engine.control import Control
 from lawful.sources.python.flusher import INTERVAL as USUAL
 from lawful.sources.python.flusher import Flusher
 from lawful.web import dashboard_start, link, serving
 
 if TYPE_CHECKING:
-    from lawful.engine.observer_hook import ObserverHook
-    from lawful.engine.session import Session
+    from lawful.engine.session import ObserverHook, Session
 
 Step = Callable[[int], object]
 WAYS = ("plain", "plain again", "served", "looked at")
@@ -123,7 +122,7 @@ def chunks(step: Step, seconds: float, interval: float) -> list[dict[str, dict[s
     sides: dict[str, Timed | None] = dict.fromkeys(WAYS)
     sides |= {"served": _Meter.unseen, "looked at": _Meter.looked_at}
     clock: Any = _Time()
-    link.time = throttled_cache.time = clock
+    link.time = run_state.time = clock
     now: Timed | None = _Meter.looked_at
 
     def beat() -> None:

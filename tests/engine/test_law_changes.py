@@ -14,7 +14,7 @@ from lawful.sources.python import tracer_choice
 PRELUDE = """
 import sys, threading
 from lawful import rml
-from lawful.engine.law_changes import change_laws
+from lawful.engine.control import change_laws
 from lawful.engine.session import Session
 from lawful.engine.watch_settings import WatchSettings
 from lawful.sources.python.scope import Scope

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from lawful.engine.routing import Routes
+from lawful.engine.dispatch import Routes
+from lawful.engine.law_judge import LawJudge
 from lawful.engine.run import LawRun
 from lawful.engine.violations import Stop, Violation
 from lawful.events import TraceWriter
@@ -170,7 +171,7 @@ def test_batches_of_any_size_find_what_the_oracle_rejects(seed: int, which: str)
             rejected.append(number)
     events = [{**each, "file": "f", "line": number} for number, each in enumerate(events, 1)]
     law = compile(text, name="r")
-    routes = Routes([(0, law)])
+    routes = Routes([LawJudge(law)])
     if not all(routes.find(e.get("event"), e.get("name")) for e in events):
         pytest.skip("the law never meets some of these")
     at = 0

@@ -1,16 +1,17 @@
-"""Messages that the C core judges where they are sent, for which no event is made."""
+"""Messages that the C core judges where they are sent, without events; and the lock that holds them back."""
 
 from __future__ import annotations
 
+from _thread import allocate_lock, get_ident
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from lawful import core
+from lawful.engine.dispatch import Routes
 from lawful.engine.evidence import RecentEvents
 from lawful.engine.findings import Event
-from lawful.engine.law_judge import LawJudge
-from lawful.engine.routing import Routes
 
 _MOST_STEPS = 16  # that laws may take for a message without an event
 _MOST_TAKEN_BACK = 2  # of these, that one law can take back
@@ -25,7 +26,7 @@ class InlineMessages:
     `close` and `reopen` are called around everything that judges, or that changes laws.
     """
 
-    def __init__(self, recent: RecentEvents, routes: Callable[[], Routes[LawJudge]], *, enabled: bool) -> None:
+    def __init__(self, recent: RecentEvents, routes: Callable[[], Routes], *, enabled: bool) -> None:
         """`routes` says which laws get an event."""
         self._routes = routes
         self.inline_check: Any = core.native.InlineCheck() if enabled and core.native is not None else None
@@ -83,3 +84,74 @@ class InlineMessages:
         if not found or len(found) > _MOST_STEPS or max(machines.values()) > _MOST_TAKEN_BACK:
             return None, version
         return tuple(found), version
+
+
+class JudgingLock:
+    """Held by the thread that judges, or that changes laws."""
+
+    def __init__(self, inline: InlineMessages, taken: Callable[[], None], may_open: Callable[[], bool]) -> None:
+        """`taken` takes over messages that were judged inline; `may_open` says whether they may be, between batches."""
+        self._inline = inline
+        self._taken = taken
+        self._may_open = may_open
+        self._lock = allocate_lock()
+        self._judging: int | None = None  # the thread that judges
+        self._forking = False
+
+    @property
+    def mine(self) -> bool:
+        """Does this thread judge? A handler of a signal may ask in the midst of it."""
+        return self._judging == get_ident()
+
+    @contextmanager
+    def judge(self) -> Iterator[None]:
+        """Hold the lock to judge. Events of a signal handler wait meanwhile: see `mine`."""
+        with self._lock:
+            self._judging = get_ident()
+            try:
+                self._close()
+                yield
+            finally:
+                self._judging = None
+                self.reopen()
+
+    @contextmanager
+    def change(self) -> Iterator[None]:
+        """Hold the lock to change something."""
+        with self._lock:
+            self._close()
+            try:
+                yield
+            finally:
+                self.reopen()
+
+    def settle(self) -> None:
+        """Take over the messages that were judged inline, so that few of them wait."""
+        if self._inline.count and not self.mine:
+            with self._lock:
+                self._taken()
+
+    def _close(self) -> None:
+        """From now on, messages wait. Those that were judged inline have come before."""
+        self._inline.close()
+        self._taken()
+
+    def reopen(self) -> None:
+        self._inline.reopen(self._may_open())
+
+    def before_fork(self) -> None:
+        """No other thread is judging while the process forks."""
+        self._forking = not self.mine
+        if self._forking:
+            self._lock.acquire()
+            self._close()  # until the next event, which brings the clock back
+
+    def after_fork_in_parent(self) -> None:
+        if self._forking:
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        if self._forking:
+            self._lock = allocate_lock()
+        self._inline.barred = True
+        self.reopen()

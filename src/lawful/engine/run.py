@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lawful.engine.dispatch import LawSet
 from lawful.engine.evidence import Evidence
 from lawful.engine.finding_log import FindingLog
 from lawful.engine.findings import Event, Finding, is_message
-from lawful.engine.inline_messages import InlineMessages
-from lawful.engine.internal_errors import in_words, is_programs
-from lawful.engine.judging_lock import JudgingLock
+from lawful.engine.inline_messages import InlineMessages, JudgingLock
 from lawful.engine.law_judge import LawJudge
-from lawful.engine.law_set import LawSet
 from lawful.engine.recording import write_batch
-from lawful.engine.run_counts import RunCounts
+from lawful.engine.run_counts import RunCounts, in_words, is_programs
 from lawful.engine.violations import Offence, OnViolation, ViolationResponse
 from lawful.laws.protocol import Law, Verdict
 

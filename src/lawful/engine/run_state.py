@@ -1,13 +1,15 @@
-"""What is shown of a run while it goes on, in JSON's types."""
+"""What the dashboard shows of a run, in JSON's types, made again not too often."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lawful.diagnostics import all_encodable
 from lawful.engine.wording import describe, message
+from lawful.pristine_os import clock
 
 if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary
@@ -18,6 +20,7 @@ T = TypeVar("T")
 MOST_MOVES = 50
 _MOST_HISTORY = 20
 _MOST_POINTS = 120
+_SHARE = 400  # making a value takes at most this part of the time
 
 
 @dataclass(frozen=True)
@@ -96,3 +99,26 @@ def class_json(kind: ClassSummary) -> dict[str, Any]:
         }
     )
     return told
+
+
+class Remade(Generic[T]):
+    """One such value: made anew if it would be another one, but not so often that the program would notice."""
+
+    def __init__(self, make: Callable[[], T], key: Callable[[], object]) -> None:
+        """As long as `key` is the same, so is the value."""
+        self._make = make
+        self._key = key
+        self._made: tuple[object, T] | None = None
+        self._due = 0.0
+
+    def get(self) -> T:
+        key = self._key()
+        if self._made is None or (key != self._made[0] and clock.monotonic() >= self._due):
+            began = time.thread_time()  # on a machine that is busy with others, much more time passes
+            self._made = key, self._make()
+            self._due = clock.monotonic() + (time.thread_time() - began) * _SHARE
+        return self._made[1]
+
+    def forget(self) -> None:
+        """Somebody has changed something: make it anew next time."""
+        self._made = None

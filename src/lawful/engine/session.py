@@ -6,14 +6,14 @@ import atexit
 from _thread import get_ident
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lawful.engine.process_member import ProcessMember
 from lawful.engine.recording import Recording
 from lawful.engine.run import LawRun
 from lawful.engine.suppressions import Suppressions
 from lawful.engine.tracer_setup import TracerSetup
-from lawful.engine.watch_settings import WatchSettings
+from lawful.engine.watch_settings import JoinToken, WatchSettings
 from lawful.pristine_os import clock
 from lawful.sources.python import children, emitting, tracer_choice
 from lawful.sources.python.flusher import INTERVAL, Flusher
@@ -22,9 +22,7 @@ from lawful.sources.python.run_folder import RunFolder
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
     from lawful.engine.findings import Finding
-    from lawful.engine.join_token import JoinToken
     from lawful.engine.live_learning import LiveLearner
-    from lawful.engine.observer_hook import ObserverHook
     from lawful.engine.remote_judge import RemoteJudge, RemoteJudgeServer
     from lawful.engine.stop_all import StopAll
     from lawful.engine.tracer_sampling import TracerSampler
@@ -33,6 +31,19 @@ if TYPE_CHECKING:
     from lawful.sources.python.tracer_protocol import Tracer
 
 Event = dict[str, Any]
+
+
+class ObserverHook(Protocol):
+    """The dashboard, which looks on while the program runs. Called on a thread of Lawful; it must never wait."""
+
+    def beat(self) -> None:
+        """Called ten times a second."""
+
+    def end(self) -> None:
+        """The run is over, and the report is complete."""
+
+    def after_fork_in_child(self) -> None:
+        """This process is now a child, which nobody looks at."""
 
 
 class Session:
@@ -362,8 +373,6 @@ class Session:
         return self._join_token() if self._member.prepared() else None
 
     def _join_token(self) -> JoinToken:
-        from lawful.engine.join_token import JoinToken  # a program without such children must not wait for it
-
         if self._stop_all is not None:
             self._stop_all.before_child()
         return JoinToken(self.settings, self.laws, self._member.found().path, self._began)

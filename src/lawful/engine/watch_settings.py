@@ -1,8 +1,9 @@
-"""How a program is watched."""
+"""How a program is watched, and how a new process joins the run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lawful.engine.violations import OnViolation
@@ -10,7 +11,9 @@ from lawful.sources.python.scope import Scope
 
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
+    from lawful.engine.session import Session
     from lawful.laws.grammar.groups import Binding
+    from lawful.laws.protocol import Law
     from lawful.learning.parameters import Parameters
 
 BUFFER = 4096
@@ -42,3 +45,50 @@ class WatchSettings:
     def at_once(self) -> bool:
         """Is each event judged before the program goes on?"""
         return self.on_violation in ("raise", "stop")
+
+
+@dataclass(frozen=True)
+class JoinToken:
+    """A child process joins the run when it unpickles this."""
+
+    settings: WatchSettings
+    laws: tuple[Law, ...]
+    folder: str
+    began: float
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return arrive, (self.settings, self.laws, self.folder, self.began)
+
+    def to_file(self) -> str:
+        """The same in the run's folder, for processes that somebody else starts.
+
+        They judge nothing: they see a part only. Where a message may have to be stopped, they ask.
+        """
+        import pickle  # a program without such children must not wait for it
+
+        settings = self.settings
+        refers = settings.judge or settings.refers
+        path = os.path.join(self.folder, "join_token")
+        with open(path, "wb") as file:
+            file.write(pickle.dumps(replace(self, settings=replace(settings, judge=False, refers=refers))))
+        return path
+
+
+_arrived: Session | None = None
+
+
+def arrive(settings: WatchSettings, laws: tuple[Law, ...], folder: str, began: float) -> str:
+    """In a new process: join the run. Whatever goes wrong here must not be the program's trouble."""
+    global _arrived
+    try:
+        from lawful.engine.session import Session
+
+        session = Session(settings, laws, joins=True)
+        if session.arrive(folder, began):
+            _arrived = session
+    except Exception:
+        if os.environ.get("LAWFUL_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exc()
+    return "lawful"

@@ -53,7 +53,7 @@ class ProgramSide:
         self._has_viewers = False
         self._decoder = msgspec.json.Decoder()
 
-    # -- lawful.engine.observer_hook.Attendant --------------------------------------------------------
+    # -- lawful.engine.session.ObserverHook ----------------------------------------------------------
 
     def beat(self) -> None:
         self._beats += 1

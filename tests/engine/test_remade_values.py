@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lawful.engine import throttled_cache
+from lawful.engine import run_state
 
 
 class Clock:
@@ -28,8 +28,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(throttled_cache, "time", found)
-    monkeypatch.setattr(throttled_cache, "clock", found)
+    monkeypatch.setattr(run_state, "time", found)
+    monkeypatch.setattr(run_state, "clock", found)
     return found
 
 
@@ -41,7 +41,7 @@ def test_it_is_made_anew_if_it_would_be_another_and_takes_a_small_part_of_the_ti
         clock.work(0.01, waiting=0.09)
         return seen["made"]
 
-    value = throttled_cache.Remade(make, lambda: seen["key"])
+    value = run_state.Remade(make, lambda: seen["key"])
     assert value.get() == value.get() == 1
     seen["key"] = 1
     assert value.get() == 1  # it is too early

@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import lawful
 from lawful import markup
-from lawful.confidence.statistics import Claim
 from lawful.confidence.summary import ClassSummary, LawSummary, Summaries
 from lawful.engine.live_learning import as_finding
 from lawful.laws import grammar, invariants, rml
@@ -52,7 +51,7 @@ def test_laws_show_their_text() -> None:
 
 
 def test_confidence_is_a_table() -> None:
-    law = LawSummary.of("balance", Claim(0.01, 0.01, 500, 0))
+    law = LawSummary(0.01, 0.01, 500, 0, "balance")
     summary = ClassSummary(f"bank.{EVIL}", "off", 1.0, 500, 500, 0, (), (law,))
     assert summary._repr_html_() == Summaries([summary])._repr_html_()
     found = cells(summary._repr_html_())

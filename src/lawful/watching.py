@@ -19,9 +19,9 @@ from lawful.errors import LawfulError
 if TYPE_CHECKING:
     from lawful.confidence.engine import Demand
     from lawful.confidence.policy_automaton import Policy
+    from lawful.confidence.store import ConfidenceHistory
     from lawful.confidence.summary import Summaries
     from lawful.engine.findings import Finding
-    from lawful.engine.sample_tracking import ConfidenceHistory
     from lawful.engine.session import Session
     from lawful.engine.watch_settings import WatchSettings
     from lawful.laws.grammar.groups import Binding
@@ -202,7 +202,7 @@ class Watch:
         """The samples of earlier runs, if there is a store."""
         if self._settings.demand is None or self._store is None:
             return None
-        from lawful.engine.sample_tracking import ConfidenceHistory
+        from lawful.confidence.store import ConfidenceHistory
 
         return ConfidenceHistory(self._store, self._laws)
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from lawful.confidence.policy_automaton import MOST_NUMBER, MOST_SIDES, Auto, Policy, PolicyState, Transition, Trigger
+from lawful.confidence.policy_run import PolicyRun
 
 WORDS = "policy start state sample all none in by at go on after target code x watch thin-2 été s_1 seconds".split()
 
@@ -20,6 +21,14 @@ amounts = st.one_of(
     st.fractions(Fraction(1, 10**9), 10**9, max_denominator=10**12),
     st.fractions(Fraction(1, MOST_NUMBER), MOST_NUMBER, max_denominator=MOST_NUMBER),
 )
+
+
+def clean(policy_run: PolicyRun, lives: int) -> bool:
+    """So many lives end clean; must whoever flips the coins ask again?"""
+    told = [policy_run.clean() for _ in range(lives)]
+    return any(told)
+
+
 bounds = rates.filter(lambda rate: rate > 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import asdict
 from fractions import Fraction
 from itertools import product
 
@@ -127,7 +128,7 @@ def test_the_rate_keeps_within_its_bounds(told: list[tuple[float, float]]) -> No
 def test_it_can_be_stored() -> None:
     one = new()
     simulate(Program(10.0, delay=3.0), one, total=20)
-    other = Controller.from_json(one.to_json())
+    other = Controller(**asdict(one))
     assert other == one
     assert simulate(Program(3.0), one, total=5) == simulate(Program(3.0), other, total=5)
 

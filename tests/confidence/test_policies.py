@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from confidence.random_policies import clean
 from lawful.confidence.policies import MOST_COINS, NAMES, coverage, find, named, off, overhead, share, taper
 from lawful.confidence.policy_automaton import Auto, Trigger
 from lawful.confidence.policy_run import PolicyRun
@@ -21,9 +22,9 @@ def test_the_coins_of_taper(coins: int) -> None:
     policy_run = PolicyRun(policy, 10)
     for k in range(1, coins):
         assert policy_run.rate == 2.0**-k
-        assert not policy_run.clean(9)
+        assert not clean(policy_run, 9)
         assert policy_run.clean()
-    assert not policy_run.clean(1000)  # the last one stays
+    assert not clean(policy_run, 1000)  # the last one stays
     assert policy_run.rate == 2.0**-coins
 
 
@@ -31,33 +32,33 @@ def test_taper_as_in_the_paper_begins_anew() -> None:
     policy_run = PolicyRun(taper(3, wraps=True), 10)
     seen = [policy_run.state]
     for _ in range(6):
-        policy_run.clean(10)
+        clean(policy_run, 10)
         seen.append(policy_run.state)
     assert seen == ["coin-2", "coin-4", "coin-8", "coin-2", "coin-4", "coin-8", "coin-2"]
 
 
-@pytest.mark.parametrize("event", ["violated", "new_code"])
-def test_taper_goes_back(event: str) -> None:
+@pytest.mark.parametrize("event", [Trigger.VIOLATION, Trigger.NEW_CODE])
+def test_taper_goes_back(event: Trigger) -> None:
     for targets in range(1, 5):
         policy_run = PolicyRun(taper(5), 10)
-        policy_run.clean(10 * targets)
+        clean(policy_run, 10 * targets)
         assert policy_run.state == f"coin-{2 ** (targets + 1)}"
-        assert getattr(policy_run, event)()
+        assert policy_run.violated() if event is Trigger.VIOLATION else policy_run.happened(event)
         assert (policy_run.state, policy_run.count) == ("coin-2", 0)
 
 
 def test_coverage_goes_back() -> None:
     policy_run = PolicyRun(coverage(), 100)
-    assert not policy_run.new_code()
-    policy_run.clean(100)
+    assert not policy_run.happened(Trigger.NEW_CODE)
+    clean(policy_run, 100)
     assert policy_run.rate == 1 / 64
-    assert policy_run.rare_code()
-    assert (policy_run.rate, policy_run.rare_code()) == (1 / 8, False)
-    policy_run.clean(100)
+    assert policy_run.happened(Trigger.RARE_CODE)
+    assert (policy_run.rate, policy_run.happened(Trigger.RARE_CODE)) == (1 / 8, False)
+    clean(policy_run, 100)
     assert policy_run.rate == 1 / 64
-    assert policy_run.new_code()
+    assert policy_run.happened(Trigger.NEW_CODE)
     assert policy_run.rate == 1.0
-    policy_run.clean(100)
+    clean(policy_run, 100)
     assert policy_run.violated()
     assert policy_run.rate == 1.0
 
@@ -66,7 +67,7 @@ def test_overhead_ends_at_the_target() -> None:
     policy_run = PolicyRun(overhead(0.05), 100)
     assert policy_run.policy.state("hold").rate == Auto(Fraction(1, 20))
     assert policy_run.rate == pytest.approx(0.05)
-    assert policy_run.clean(100)
+    assert clean(policy_run, 100)
     assert policy_run.rate == 0
 
 

@@ -8,13 +8,14 @@ import pickle
 import random
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confidence.random_policies import policies
+from confidence.random_policies import clean, policies
 from lawful.coin import mixed
 from lawful.confidence import policies as ready
 from lawful.confidence import policy_parser
@@ -120,10 +121,10 @@ def test_off_at_the_target() -> None:
 
 def test_a_violation_begins_the_count_again() -> None:
     policy_run = PolicyRun(ready.off(), 3)
-    policy_run.clean(2)
+    clean(policy_run, 2)
     assert not policy_run.violated()
     assert (policy_run.state, policy_run.count, policy_run.violations, policy_run.budget) == ("watch", 0, 1, 3)
-    assert not policy_run.clean(2)
+    assert not clean(policy_run, 2)
     assert policy_run.clean()
 
 
@@ -131,20 +132,20 @@ def test_after_violations_it_may_take_more() -> None:
     policy_run = PolicyRun(ready.off(), 3)
     policy_run.violated()
     assert not policy_run.require(5)
-    assert not policy_run.clean(4)
+    assert not clean(policy_run, 4)
     assert policy_run.require(4)  # as many as there are
     assert policy_run.state == "off"
 
 
 def test_objects_hold_their_places() -> None:
     policy_run = PolicyRun(ready.off(), 3)
-    assert [policy_run.taken(2), policy_run.budget] == [False, 1]
+    assert [policy_run.taken(), policy_run.taken(), policy_run.budget] == [False, False, 1]
     assert [policy_run.taken(), policy_run.budget, policy_run.open] == [True, 0, False]
     assert [policy_run.take(), policy_run.clean(), policy_run.budget] == [False, False, 0]
     assert [policy_run.unknown(), policy_run.budget, policy_run.open] == [True, 1, True]  # it gave its place back
     assert [policy_run.take(), policy_run.budget] == [True, 0]
     assert [policy_run.violated(), policy_run.count, policy_run.alive, policy_run.budget] == [True, 0, 1, 2]
-    assert [policy_run.take(), policy_run.take(), policy_run.clean(3), policy_run.state] == [True, True, True, "off"]
+    assert [policy_run.take(), policy_run.take(), clean(policy_run, 3), policy_run.state] == [True, True, True, "off"]
 
 
 def test_who_counts_places_elsewhere_is_not_hindered() -> None:
@@ -223,7 +224,10 @@ def test_walks_against_a_plain_one(policy: Policy, needed: int, operations: list
         if name == "again":
             policy_run = PolicyRun.from_json(json.loads(json.dumps(policy_run.to_json())), policy)
             continue
-        told = getattr(policy_run, name)(*arguments)
+        if name in ("new_code", "rare_code"):
+            told = policy_run.happened(Trigger[name.upper()])
+        else:
+            told = clean(policy_run, *arguments) if name == "clean" else getattr(policy_run, name)()
         if name == "clean":
             for _ in range(arguments[0]):
                 plain.clean()
@@ -243,7 +247,8 @@ def test_walks_against_a_plain_one(policy: Policy, needed: int, operations: list
 
 def told_to(policy_run: PolicyRun, what: int, share: float, now: float) -> bool:
     if what < 4:
-        return bool([policy_run.take, policy_run.clean, policy_run.violated, policy_run.new_code][what]())
+        new_code = partial(policy_run.happened, Trigger.NEW_CODE)
+        return bool([policy_run.take, policy_run.clean, policy_run.violated, new_code][what]())
     return policy_run.tick(now) if what == 4 else policy_run.overhead(share, now)
 
 
@@ -268,7 +273,7 @@ def test_a_walk_goes_on_elsewhere_as_it_would_have_here(
 
 def test_old_moves_are_forgotten() -> None:
     policy_run = PolicyRun(policy(Transition("a", Trigger.TARGET, "a", 1), a=ALL), 5)
-    policy_run.clean(MOST_MOVES + 10)
+    clean(policy_run, MOST_MOVES + 10)
     assert len(policy_run.moves) == MOST_MOVES
 
 
@@ -375,7 +380,8 @@ def test_what_is_no_measurement_changes_nothing() -> None:
 
 def test_the_rate_does_not_rise_while_nothing_may_be_taken() -> None:
     policy_run = PolicyRun(ready.overhead(Fraction(1, 10)), 2)
-    policy_run.taken(2)
+    policy_run.taken()
+    policy_run.taken()
     before = policy_run.rate
     for now in range(100):
         policy_run.overhead(0.0, float(now))

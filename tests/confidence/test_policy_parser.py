@@ -18,7 +18,8 @@ from confidence.random_policies import policies
 from lawful.confidence import policy_parser
 from lawful.confidence.policies import NAMES, named
 from lawful.confidence.policy_automaton import Auto, Policy, PolicyState, Transition, Trigger
-from lawful.confidence.policy_parser import PolicySourceError, parse, read
+from lawful.confidence.policy_parser import parse, read
+from lawful.diagnostics import LawSourceError
 from lawful.errors import LawfulError
 
 CAREFUL = """\
@@ -150,7 +151,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("text", "slug", "marked", "hint"), ERRORS, ids=[f"{e[1]}-{i}" for i, e in enumerate(ERRORS)])
 def test_an_error_names_its_place(text: str, slug: str, marked: str | None, hint: str) -> None:
-    with pytest.raises(PolicySourceError) as caught:
+    with pytest.raises(LawSourceError) as caught:
         parse(text, "my.policy")
     (only,) = caught.value.diagnostics
     begin, end = only.span
@@ -166,7 +167,7 @@ def test_an_error_names_its_place(text: str, slug: str, marked: str | None, hint
 
 def test_all_errors_are_told_in_their_order() -> None:
     text = HEAD + "state a: sample 2 in 1\n  on violation go b\n  on violation go a\nstate a: sample 1 in 0\n"
-    with pytest.raises(PolicySourceError) as caught:
+    with pytest.raises(LawSourceError) as caught:
         parse(text)
     assert [each.slug for each in caught.value.diagnostics] == [
         "policy-rate",
@@ -179,7 +180,7 @@ def test_all_errors_are_told_in_their_order() -> None:
 
 
 def test_a_second_way_shows_the_first() -> None:
-    with pytest.raises(PolicySourceError) as caught:
+    with pytest.raises(LawSourceError) as caught:
         parse(HEAD + "state a: sample all\n  on violation go a\n  on violation go a\n")
     assert str(caught.value) == (
         "error[policy-ambiguous]: `a` has two ways to go `on violation`\n"
@@ -203,14 +204,14 @@ def test_whatever_is_written_is_a_policy_or_an_error_with_a_place(words: list[st
     text = " ".join(words)
     try:
         assert parse(str(parse(text))) == parse(text)
-    except PolicySourceError as error:
+    except LawSourceError as error:
         assert error.where is not None
         assert error.slug.startswith("policy-")
 
 
 @given(st.text())
 def test_any_text_at_all(text: str) -> None:
-    with pytest.raises(PolicySourceError) as caught:
+    with pytest.raises(LawSourceError) as caught:
         parse("policy p start a " + text)
     assert caught.value.where is not None
 

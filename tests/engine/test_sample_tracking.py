@@ -13,9 +13,10 @@ from lawful.confidence import policies
 from lawful.confidence.engine import Demand, Tally
 from lawful.confidence.policy_automaton import Policy
 from lawful.confidence.policy_run import PolicyRun
+from lawful.confidence.store import ConfidenceHistory
 from lawful.config import SamplingConfig
 from lawful.engine.run import LawRun
-from lawful.engine.sample_tracking import ConfidenceHistory, SampleTracking, demand
+from lawful.engine.sample_tracking import SampleTracking, demand
 from lawful.errors import LawfulError
 
 Event = dict[str, Any]

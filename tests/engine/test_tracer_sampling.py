@@ -12,6 +12,7 @@ import lawful
 from lawful import pristine_os
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand
+from lawful.confidence.policy_automaton import Trigger
 from lawful.engine.tracer_sampling import TracerSampler
 
 
@@ -82,9 +83,8 @@ def test_code_is_new_once_and_rare_if_it_seldom_runs(monkeypatch: pytest.MonkeyP
     clock = [0.0]
     monkeypatch.setattr(pristine_os.clock, "monotonic", lambda: clock[0])
     sampler, tracer, watched = made("coverage")
-    happened: list[str] = []
-    monkeypatch.setattr(sampler.confidence, "new_code", lambda: happened.append("new"))
-    monkeypatch.setattr(sampler.confidence, "rare_code", lambda: happened.append("rare"))
+    happened: list[Trigger] = []
+    monkeypatch.setattr(sampler.confidence, "happened", happened.append)
     often, seldom = codes(2)
     for period in range(60):
         watched.on_seen(often)
@@ -92,7 +92,7 @@ def test_code_is_new_once_and_rare_if_it_seldom_runs(monkeypatch: pytest.MonkeyP
             watched.on_seen(seldom)
         clock[0] += 1.0
         sampler.beat()
-    assert happened == ["new", "new", "rare"]
+    assert happened == [Trigger.NEW_CODE, Trigger.NEW_CODE, Trigger.RARE_CODE]
     assert tracer.rearmed == 60
 
 
@@ -100,14 +100,14 @@ def test_code_that_runs_in_every_period_is_not_rare(monkeypatch: pytest.MonkeyPa
     clock = [0.0]
     monkeypatch.setattr(pristine_os.clock, "monotonic", lambda: clock[0])
     sampler, _, watched = made("coverage")
-    rare: list[int] = []
-    monkeypatch.setattr(sampler.confidence, "rare_code", lambda: rare.append(1))
+    happened: list[Trigger] = []
+    monkeypatch.setattr(sampler.confidence, "happened", happened.append)
     (code,) = codes(1)
     for _ in range(100):
         watched.on_seen(code)
         clock[0] += 1.0
         sampler.beat()
-    assert rare == []
+    assert happened == [Trigger.NEW_CODE]
 
 
 def test_code_is_not_asked_for_if_the_policy_does_not_care() -> None:

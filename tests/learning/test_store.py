@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lawful.confidence.store import ConfidenceStore, Counts, Subject
+from lawful.confidence.engine import Tally
+from lawful.confidence.store import ConfidenceStore, Subject
 from lawful.database import APPLICATION, VERSION
 from lawful.errors import LawfulError
 from lawful.learning.reported_before import ReportRecord
@@ -394,10 +395,10 @@ def test_there_is_never_less_than_nothing() -> None:
 def test_a_file_that_holds_only_samples(tmp_path: Path) -> None:
     path, subject = tmp_path / "s.db", Subject("law", "text", "m.F")
     with ConfidenceStore(path) as samples:
-        samples.add("run:1", {subject: Counts(5)})
+        samples.add("run:1", {subject: Tally(5)})
     with Store(path) as store:
         assert (store.runs(), store.known(TEMPLATES), store.has("x")) == ([], [], False)
         store.add([run(1)], TEMPLATES, some(random.Random(1)))
         assert store.runs() == [run(1)]
     with ConfidenceStore(path) as samples:
-        assert samples.totals()[subject].counts == Counts(5)
+        assert samples.total(subject) == Tally(5)

@@ -24,7 +24,7 @@ NEEDED = 1_151_287
 
 
 def law(name: str, n: int, k: int = 0, unknown: int = 0) -> LawSummary:
-    return LawSummary.of(name, Claim(1e-5, 1e-5, n, k), unknown=unknown)
+    return LawSummary(1e-5, 1e-5, n, k, name, unknown)
 
 
 def series(end: float, overhead: bool = True) -> tuple[Point, ...]:
@@ -84,7 +84,7 @@ def test_what_a_statistician_would_sign() -> None:
     after = sentence("X", law("r", 1_497_717, 1))
     assert after == "with 99.998 % confidence fewer than 1 in 100,000 objects of X break r, after 1 violation"
     assert "1 more clean sample is needed" in sentence("X", law("r", NEEDED - 1))
-    half = LawSummary.of("r", Claim(0.5, 0.01, 7))
+    half = LawSummary(0.5, 0.01, 7, law="r")
     assert sentence("X", half) == "with 99 % confidence fewer than 50 % of objects of X break r"
 
 
@@ -187,11 +187,11 @@ def test_states_that_were_left_at_once_are_not_marked() -> None:
 
 def test_a_summary_says_what_its_claim_says() -> None:
     claim = Claim(1e-3, 0.01, 3000, 1)
-    found = LawSummary.of("r", claim, unknown=4)
+    found = LawSummary(claim.epsilon, claim.delta, claim.samples, claim.violations, "r", 4)
     assert (found.samples, found.violations, found.unknown, found.state) == (3000, 1, 4, claim.state)
     assert (found.bound, found.confidence, found.needed) == (claim.bound, claim.confidence, claim.needed)
     assert found.missing == max(0, claim.needed - 3000)
-    assert LawSummary.of("r", Claim(0.5, 0.5, 100)).missing == 0
+    assert LawSummary(0.5, 0.5, 100, law="r").missing == 0
     assert {each.state for one in ALL for each in one.laws} == set(ClaimState)
 
 

@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.gold_files import assert_gold
-from lawful.confidence.statistics import Claim
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
 from lawful.engine import TraceRun, TraceSettings
 from lawful.engine.run import LawRun
@@ -195,7 +194,7 @@ def test_views_come_with_their_messages(tmp_path: Path) -> None:
 
 def test_confidence_is_a_table_and_a_picture(tmp_path: Path) -> None:
     report = live_report(tmp_path)
-    claim = LawSummary.of("a.toml: balance", Claim(0.01, 0.01, 500, 0))
+    claim = LawSummary(0.01, 0.01, 500, 0, "a.toml: balance")
     points = (Point(0.0, 1.0, 0, 0.1), Point(1.0, 1.0, 500, 0.3))
     report.confidence = [ClassSummary(f"bank.{EVIL}", "off", 1.0, 500, 500, 0, (), (claim,), points)]
     page = Page(html.render(report))

@@ -19,7 +19,7 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.confidence.engine import Confidence, Counted
-    from lawful.engine.sample_tracking import ConfidenceHistory
+    from lawful.confidence.store import ConfidenceHistory
     from lawful.engine.watch_settings import WatchSettings
     from lawful.laws.protocol import Law
 
@@ -103,7 +103,7 @@ def confidence_history(store: str | None, laws: Sequence[Law]) -> ConfidenceHist
     """What earlier runs have counted, if that is kept."""
     if store is None:
         return None
-    from lawful.engine.sample_tracking import ConfidenceHistory
+    from lawful.confidence.store import ConfidenceHistory
 
     return ConfidenceHistory(store, laws)
 

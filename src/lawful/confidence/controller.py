@@ -19,9 +19,8 @@ The law, with the rate r and the measured overhead o, both as shares, and the ov
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 TIME = 2.0  # seconds in which the rate can grow by the factor e
 LONGEST = 32 * TIME
@@ -90,10 +89,3 @@ class Controller:
             self.calm = 0.0
         if self.calm > 1:
             self.peak = self.lasted = self.last_peak = self.last_lasted = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Controller:
-        return cls(**data)

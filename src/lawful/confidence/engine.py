@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from lawful.confidence.policy_automaton import Policy
+from lawful.confidence.policy_automaton import Policy, Trigger
 from lawful.confidence.policy_run import PolicyRun
-from lawful.confidence.statistics import Claim, complement, samples_needed
+from lawful.confidence.statistics import complement, samples_needed
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
 from lawful.pristine_os import clock
 
@@ -57,9 +57,6 @@ class Tally:
 
     def without(self, other: Tally) -> Tally:
         return Tally(self.clean - other.clean, self.violated - other.violated, self.unknown - other.unknown)
-
-    def to_json(self) -> dict[str, int]:
-        return {"clean": self.clean, "violated": self.violated, "unknown": self.unknown}
 
 
 Counted = dict[tuple[str, str], Tally]
@@ -219,15 +216,10 @@ class Confidence:
         group.lacking = True
         self._after(group, group.policy_run.violated())
 
-    def new_code(self) -> None:
-        """Code of the program ran for the first time."""
+    def happened(self, trigger: Trigger) -> None:
+        """Code of the program ran for the first time, or code that seldom runs."""
         for group in self.groups.values():
-            self._after(group, group.policy_run.new_code())
-
-    def rare_code(self) -> None:
-        """Code of the program ran that seldom runs."""
-        for group in self.groups.values():
-            self._after(group, group.policy_run.rare_code())
+            self._after(group, group.policy_run.happened(trigger))
 
     def beat(self, overhead: float | None = None, lately: float | None = None) -> None:
         """Time has passed. `overhead`: the share of it that watching took, since the last time, and lately."""
@@ -276,10 +268,10 @@ class Confidence:
 
     # -- results ----------------------------------------------------------------------------------
 
-    def claim(self, group: SampledGroup, law: str) -> Claim:
-        """What can be said about the objects of a class, and a law."""
+    def claim(self, group: SampledGroup, law: str) -> LawSummary:
+        """What the samples show about a law and the objects of a class."""
         tally = group.total(law)
-        return Claim(self.demand.error_rate, self.demand.delta, tally.samples, tally.violated)
+        return LawSummary(self.demand.error_rate, self.demand.delta, tally.samples, tally.violated, law, tally.unknown)
 
     @property
     def refuted(self) -> bool:
@@ -288,32 +280,24 @@ class Confidence:
 
     def counted(self) -> Counted:
         """What this run has counted so far, by class and law."""
-        return {
-            (name, law): tally.without(Tally())
-            for name, group in self.groups.items()
-            for law, tally in group.laws.items()
-        }
+        return {(name, law): replace(tally) for name, group in self.groups.items() for law, tally in group.laws.items()}
 
     def summary(self) -> list[ClassSummary]:
-        """All of it, for reports."""
-        return [self._summary(group) for group in self.groups.values()]
-
-    def _summary(self, group: SampledGroup) -> ClassSummary:
-        laws = []
-        for law in group.laws:
-            tally, claim = group.total(law), self.claim(group, law)
-            laws.append(LawSummary.of(law, claim, unknown=tally.unknown))
-        return ClassSummary(
-            class_name=group.name,
-            state=group.policy_run.state,
-            rate=group.policy_run.rate,
-            created=group.born,
-            sampled=group.taken,
-            alive=group.alive,
-            moves=tuple(group.policy_run.moves),
-            laws=tuple(laws),
-            series=tuple(group.series),
-        )
+        """Everything, for reports."""
+        return [
+            ClassSummary(
+                class_name=group.name,
+                state=group.policy_run.state,
+                rate=group.policy_run.rate,
+                created=group.born,
+                sampled=group.taken,
+                alive=group.alive,
+                moves=tuple(group.policy_run.moves),
+                laws=tuple(self.claim(group, law) for law in group.laws),
+                series=tuple(group.series),
+            )
+            for group in self.groups.values()
+        ]
 
     # -- several processes ------------------------------------------------------------------------
 
@@ -332,7 +316,7 @@ class Confidence:
                 "born": group.born,
                 "taken": group.taken,
                 "alive": group.alive,
-                "laws": {law: tally.to_json() for law, tally in group.laws.items()},
+                "laws": {law: asdict(tally) for law, tally in group.laws.items()},
             }
             for name, group in self.groups.items()
         }

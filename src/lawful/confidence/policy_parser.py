@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +20,7 @@ from lawful.confidence.policy_automaton import (
     Trigger,
     problems,
 )
-from lawful.diagnostics import Diagnostic, Source, Span, did_you_mean, printable, quoted, render_all
+from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, did_you_mean, quoted
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -111,22 +111,6 @@ _COMMENT = re.compile(r"#[^\n\r]*")
 _LEADING = re.compile(r"[\w-]+(?:[./]\w+)*|\S|$")
 
 
-class PolicySourceError(LawfulError):
-    """A policy whose text is wrong: carries every error found."""
-
-    def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
-        self.diagnostics = tuple(diagnostics)
-        self.source = source
-        first = self.diagnostics[0]
-        super().__init__(first.slug, first.message, where=source.where(first.span[0]), hint=first.hint)
-
-    def render(self) -> str:
-        """All diagnostics, then how many there are."""
-        count = len(self.diagnostics)
-        total = f"{count} error{'' if count == 1 else 's'} in {printable(self.source.name)}"
-        return f"{render_all(self.diagnostics, self.source)}\n\n{total}"
-
-
 def read(path: str | os.PathLike[str]) -> Policy:
     """The policy in a file."""
     name = os.fspath(path)
@@ -149,7 +133,7 @@ def read(path: str | os.PathLike[str]) -> Policy:
 
 
 def parse(text: str, name: str = "<policy>") -> Policy:
-    """Read a policy; `name` is what errors call the text. Raises PolicySourceError, with all that is wrong."""
+    """Read a policy; `name` is what errors call the text. Raises LawSourceError, with all that is wrong."""
     return _Reader(Source(text, name)).policy()
 
 
@@ -208,7 +192,7 @@ class _Reader:
         for problem in problems(str(name), states, start, ways):
             self.add(problem)
         if self.found:
-            raise PolicySourceError(sorted(self.found, key=lambda each: each.span), self.source)
+            raise LawSourceError(sorted(self.found, key=lambda each: each.span), self.source)
         return Policy(str(name), tuple(states), start or "", tuple(ways))
 
     def add(self, problem: Problem) -> None:
@@ -226,25 +210,12 @@ class _Reader:
                 return Fraction(0)
             case "part":
                 return self.part(tree)
-        share, least, most = None, LEAST, Fraction(1)
-        word = ""
-        for child in tree.children:
-            if child is None:
-                continue
-            if not _is_tree(child):
-                word = str(child)
-            elif child.data == "share":
-                share = self.number(child.children[0]) / 100
-            elif word == "least":
-                least = self.bound(child)
-            else:
-                most = self.bound(child)
-        assert share is not None  # the grammar has it
-        return Auto(share, least, most)
-
-    def bound(self, tree: Node) -> Fraction:
-        (rate,) = tree.children
-        return Fraction(1) if rate.data == "all" else self.part(rate)
+        share, *bounds = (child for child in tree.children if child is not None and _is_tree(child))
+        words = [str(child) for child in tree.children if child in ("least", "most")]
+        rates = {"least": LEAST, "most": Fraction(1)}
+        for word, (bound,) in zip(words, (each.children for each in bounds), strict=True):
+            rates[word] = Fraction(1) if bound.data == "all" else self.part(bound)
+        return Auto(self.number(share.children[0]) / 100, rates["least"], rates["most"])
 
     def part(self, tree: Node) -> Fraction:
         some, _, every = tree.children
@@ -301,7 +272,7 @@ class _Reader:
             at = error.pos_in_stream
         raise self.syntax_error(at, set(wanted)) from None
 
-    def syntax_error(self, at: int, wanted: set[str]) -> PolicySourceError:
+    def syntax_error(self, at: int, wanted: set[str]) -> LawSourceError:
         match = _LEADING.match(self.source.text, at)
         word = match[0] if match else ""
         before = _COMMENT.sub("", self.source.text[:at]).split()
@@ -314,7 +285,7 @@ class _Reader:
             self.error("policy-nameless", message, span, hint=f"as in `{before[-1]} {_EXAMPLES[before[-1]]}`")
         else:
             self.error("policy-syntax", f"{_wanted(wanted)} is expected here, {found}", span, hint=_hint(word, wanted))
-        return PolicySourceError(self.found, self.source)
+        return LawSourceError(self.found, self.source)
 
 
 def _wanted(terminals: set[str]) -> str:

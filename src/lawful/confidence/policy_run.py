@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from lawful.coin import BITS, Coin
@@ -96,43 +97,29 @@ class PolicyRun:
         return free and (self._controller is not None or self._fixed > 0)
 
     def take(self) -> bool:
-        """Flip the coin for a new object; if it is to be followed, it has been counted.
+        """Flip the coin for a new object; one that is to be followed has been counted.
 
-        Every object gets a flip of its own from a generator. Nothing of the object decides: an address, say, is used
-        again and again, and would make what is taken depend on what was taken.
+        Only the generator decides. An address, say, is used again, and the choice would depend on earlier choices.
         """
-        if not self.open:
-            return False
-        if not self._coin.flip(self.threshold):
+        if not self.open or not self._coin.flip(self.threshold):
             return False
         self.alive += 1
         return True
 
     # -- input --------------------------------------------------------------------------------------------
 
-    def taken(self, n: int = 1) -> bool:
-        """Objects are being followed, of which somebody else has decided."""
+    def taken(self) -> bool:
+        """Somebody else has decided to follow an object."""
         was_open = self.open
-        self.alive += n
+        self.alive += 1
         return self.open != was_open
 
-    def clean(self, n: int = 1) -> bool:
-        """Lives have ended, and nothing was wrong with them."""
-        goal = self._goal
-        if goal is None or self.count + n < goal:  # the usual case, and a quick one
-            was_open = self.open
-            self.count += n
-            self.alive = max(0, self.alive - n)
-            return self.open != was_open
-        was_open, moved = self.open, False
-        while n > 0:
-            goal = self._goal
-            part = n if goal is None else max(1, min(n, goal - self.count))
-            n -= part
-            self.count += part
-            self.alive = max(0, self.alive - part)
-            moved = self._check_goal() or moved
-        return moved or self.open != was_open
+    def clean(self) -> bool:
+        """A life has ended without a violation."""
+        was_open = self.open
+        self.count += 1
+        self.alive = max(0, self.alive - 1)
+        return self._check_goal() or self.open != was_open
 
     def violated(self) -> bool:
         """A life that is followed broke a law, for the first time. It is over as a sample."""
@@ -140,7 +127,7 @@ class PolicyRun:
         self.alive = max(0, self.alive - 1)
         self.violations += 1
         self.count = 0
-        return self._happened(Trigger.VIOLATION) or self.open != was_open
+        return self.happened(Trigger.VIOLATION) or self.open != was_open
 
     def unknown(self, n: int = 1) -> bool:
         """Lives that were followed, and of which one cannot say how they ended."""
@@ -155,13 +142,10 @@ class PolicyRun:
         self._goal = self._find_goal()
         return self._check_goal() or self.open != was_open
 
-    def new_code(self) -> bool:
-        """Code has run for the first time."""
-        return self._happened(Trigger.NEW_CODE)
-
-    def rare_code(self) -> bool:
-        """Code has run that seldom runs."""
-        return self._happened(Trigger.RARE_CODE)
+    def happened(self, trigger: Trigger) -> bool:
+        """Take the transition for this trigger, if the state has one."""
+        way = self.policy.transition(self.state, trigger)
+        return way is not None and self._go(way)
 
     def tick(self, now: float) -> bool:
         """It is now so many seconds, by any clock."""
@@ -195,7 +179,7 @@ class PolicyRun:
 
     def _check_goal(self) -> bool:
         goal = self._goal
-        return goal is not None and self.count >= goal and self._happened(Trigger.TARGET)
+        return goal is not None and self.count >= goal and self.happened(Trigger.TARGET)
 
     def _pass(self, now: float) -> None:
         if self._now is not None and now > self._now:
@@ -213,10 +197,6 @@ class PolicyRun:
             return self._go(above)
         below = self.policy.transition(self.state, Trigger.OVERHEAD_BELOW)
         return below is not None and share < (below.amount or 0) and self._go(below)
-
-    def _happened(self, trigger: Trigger) -> bool:
-        way = self.policy.transition(self.state, trigger)
-        return way is not None and self._go(way)
 
     def _go(self, way: Transition) -> bool:
         self.moves.append(PolicyMove(self._elapsed, way.source, way.target, way.when))
@@ -255,26 +235,25 @@ class PolicyRun:
             "stayed": self._stayed,
             "share": self._share,
             "settled": self._settled,
-            "controllers": {name: self._found(name).to_json() for name in autos},
+            "controllers": {name: asdict(self._controllers[_auto(self.policy, name)]) for name in autos},
             "moves": [list(move) for move in self.moves],
         }
-
-    def _found(self, state: str) -> Controller:
-        rate = self.policy.state(state).rate
-        assert isinstance(rate, Auto)
-        return self._controllers[rate]
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], policy: Policy) -> PolicyRun:
         """A run of the same policy, where another one was."""
         policy_run = cls(policy, data["needed"], data["coin"])
         for name, controller in data["controllers"].items():
-            rate = policy.state(name).rate
-            assert isinstance(rate, Auto)
-            policy_run._controllers[rate] = Controller.from_json(controller)
+            policy_run._controllers[_auto(policy, name)] = Controller(**controller)
         policy_run._enter(policy.state(data["state"]))
         policy_run.count, policy_run.alive, policy_run.violations = data["count"], data["alive"], data["violations"]
         policy_run._elapsed, policy_run._stayed = data["elapsed"], data["stayed"]
         policy_run._share, policy_run._settled = data["share"], data["settled"]
         policy_run.moves.extend(PolicyMove(*move) for move in data["moves"])
         return policy_run
+
+
+def _auto(policy: Policy, state: str) -> Auto:
+    rate = policy.state(state).rate
+    assert isinstance(rate, Auto)
+    return rate

@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lawful.confidence.engine import Confidence, Counted, Tally
+from lawful.confidence.policy_run import PolicyRun
 from lawful.database import Database, row_number
 from lawful.diagnostics import encodable
+from lawful.errors import LawfulError
+
+if TYPE_CHECKING:
+    from lawful.laws.protocol import Law
 
 VERSION = 1
 
@@ -46,31 +54,6 @@ class Subject(NamedTuple):
     class_name: str
 
 
-class Counts(NamedTuple):
-    """How lives ended: clean or violated, of which so many violated; or nobody knows how."""
-
-    samples: int = 0
-    violations: int = 0
-    unknown: int = 0
-
-
-class TotalCounts(NamedTuple):
-    """The counts of all runs; times are in seconds since 1970."""
-
-    counts: Counts
-    runs: int
-    first: float
-    last: float
-
-
-class RunCounts(NamedTuple):
-    """The counts of one run."""
-
-    run: str
-    time: float
-    counts: Counts
-
-
 def fingerprint(text: str) -> str:
     """What tells texts of laws apart."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -84,31 +67,15 @@ class ConfidenceStore(Database):
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def totals(self) -> dict[Subject, TotalCounts]:
-        """The sums over all runs, in the order of classes and laws."""
-        rows = self._rows(
-            "SELECT law, text, class, sum(samples), sum(violations), sum(unknown), count(*), min(time), max(time) "
-            "FROM confidence_samples JOIN confidence_subjects ON subject = id GROUP BY id ORDER BY class, law, text"
-        )
-        return {Subject(*row[:3]): TotalCounts(Counts(*row[3:6]), *row[6:]) for row in rows}
-
-    def total(self, subject: Subject) -> TotalCounts | None:
-        """The sums over all runs for one of them; None if there was no run."""
-        parts = self.parts(subject)
-        if not parts:
-            return None
-        counts = Counts(*map(sum, zip(*(part.counts for part in parts), strict=True)))
-        return TotalCounts(counts, len(parts), parts[0].time, parts[-1].time)
-
-    def parts(self, subject: Subject) -> list[RunCounts]:
-        """Run by run, in their order."""
-        rows = self._rows(
-            "SELECT run, time, samples, violations, unknown "
+    def total(self, subject: Subject) -> Tally | None:
+        """The sum over all runs; None if there was no run."""
+        ((runs, samples, violated, unknown),) = self._rows(
+            "SELECT count(*), sum(samples), sum(violations), sum(unknown) "
             "FROM confidence_samples JOIN confidence_subjects ON subject = id "
-            "WHERE law = ? AND text = ? AND class = ? ORDER BY time, run",
+            "WHERE law = ? AND text = ? AND class = ?",
             tuple(map(encodable, subject)),
-        )
-        return [RunCounts(run, at, Counts(*counts)) for run, at, *counts in rows]
+        ) or [(0, 0, 0, 0)]
+        return Tally(samples - violated, violated, unknown) if runs else None
 
     def has(self, run: str) -> bool:
         """Is something of this run in it?"""
@@ -125,56 +92,32 @@ class ConfidenceStore(Database):
     def add(
         self,
         run: str,
-        counted: Mapping[Subject, Counts],
+        counted: Mapping[Subject, Tally],
         *,
         policy_runs: Mapping[tuple[str, str], Any] | None = None,
         now: float | None = None,
     ) -> None:
-        """Add what a run has counted, all of it or, if something goes wrong, nothing.
+        """Add what a run has counted, and its `policy_runs` by class and policy: all of it or, on an error, nothing.
 
-        A recorded trace has the same `run` each time: its objects are samples once only. `policy_runs`: by class and
-        policy.
+        A recorded trace has the same `run` each time: its objects are samples only once.
         """
         at = time.time() if now is None else now
         with self._writing() as connection:
-            for subject, counts in counted.items():
-                self._add(connection, subject, RunCounts(run, at, counts))
-            self._keep(
-                connection, ((*key, json.dumps(policy_run), at) for key, policy_run in (policy_runs or {}).items())
-            )
-
-    def merge(self, others: Sequence[ConfidenceStore]) -> None:
-        """Add all that the other stores have."""
-        with self._writing() as connection:
-            for other in others:
-                with other._reading():
-                    for subject in other.totals():
-                        for part in other.parts(subject):
-                            self._add(connection, subject, part, other.path)
-                    self._keep(connection, other._rows("SELECT class, policy, walk, time FROM confidence_walks"))
-
-    def _add(
-        self, connection: sqlite3.Connection, subject: Subject, part: RunCounts, source: str | None = None
-    ) -> None:
-        law, text, class_name = map(encodable, subject)
-        number = row_number(connection, "confidence_subjects", law=law, text=text, **{"class": class_name})
-        there = "SELECT 1 FROM confidence_samples WHERE subject = ? AND run = ?"
-        if connection.execute(there, (number, part.run)).fetchone():
-            same = "the same lives are no new samples" if source is None else "merge stores that have no run in common"
-            raise self._overlap(part.run, source, "its samples would count twice", same)
-        connection.execute(
-            "INSERT INTO confidence_samples VALUES (?, ?, ?, ?, ?, ?)", (number, part.run, part.time, *part.counts)
-        )
-
-    def _keep(self, connection: sqlite3.Connection, policy_runs: Iterable[tuple[Any, ...]]) -> None:
-        connection.executemany(
-            "INSERT INTO confidence_walks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-            "SET walk = excluded.walk, time = excluded.time WHERE excluded.time >= time",
-            [
-                (encodable(class_name), encodable(policy), policy_run, at)
-                for class_name, policy, policy_run, at in policy_runs
-            ],
-        )
+            for subject, tally in counted.items():
+                law, text, class_name = map(encodable, subject)
+                number = row_number(connection, "confidence_subjects", law=law, text=text, **{"class": class_name})
+                there = "SELECT 1 FROM confidence_samples WHERE subject = ? AND run = ?"
+                if connection.execute(there, (number, run)).fetchone():
+                    hint = "the same lives are no new samples"
+                    raise self._overlap(run, None, "its samples would count twice", hint)
+                row = (number, run, at, tally.samples, tally.violated, tally.unknown)
+                connection.execute("INSERT INTO confidence_samples VALUES (?, ?, ?, ?, ?, ?)", row)
+            for (class_name, policy), policy_run in (policy_runs or {}).items():
+                connection.execute(
+                    "INSERT INTO confidence_walks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                    "SET walk = excluded.walk, time = excluded.time WHERE excluded.time >= time",
+                    (encodable(class_name), encodable(policy), json.dumps(policy_run), at),
+                )
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
@@ -183,3 +126,47 @@ class ConfidenceStore(Database):
             found = [version for (version,) in connection.execute("SELECT version FROM confidence_version")]
             if found != [VERSION]:
                 raise self._other_version(", ".join(map(str, found)) or "none", VERSION)
+
+
+class ConfidenceHistory:
+    """What earlier runs have counted, in a store. It is open only while it is used: no child may inherit it."""
+
+    def __init__(self, path: str, laws: Sequence[Law]) -> None:
+        """Raises what is wrong with the file, before the program begins."""
+        ConfidenceStore(path).close()
+        self._path = os.path.abspath(path)  # the program may change the folder
+        parts = [part for law in laws for part in law.parts]
+        self._texts = {part.name: fingerprint(part.source) for part in parts if part.subjects is not None}
+
+    def recall(self, confidence: Confidence) -> None:
+        """Begin with what earlier runs have counted."""
+        policy = str(confidence.demand.policy)
+        with ConfidenceStore(self._path) as store:
+            for name, group in confidence.groups.items():
+                for law in group.laws:
+                    total = store.total(Subject(law, self._texts[law], name))
+                    if total is not None:
+                        group.before[law] = total
+                data = store.policy_run(name, policy)
+                # A policy that has moved on for one law has not for another one.
+                known = data is not None and all(law in group.before for law in group.laws)
+                confidence.go_on(group, PolicyRun.from_json(data, confidence.demand.policy) if known else None)
+
+    def keep(self, confidence: Confidence, runs: Mapping[str, Counted] | None = None) -> None:
+        """Add what this run has counted; or what several have, each under its name, which can be added only once."""
+        policy = str(confidence.demand.policy)
+        policy_runs = {(name, policy): group.policy_run.to_json() for name, group in confidence.groups.items()}
+        with ConfidenceStore(self._path) as store:
+            for run, counted in (runs or {uuid.uuid4().hex: confidence.counted()}).items():
+                tallies = {Subject(law, self._texts[law], name): tally for (name, law), tally in counted.items()}
+                store.add(run, tallies, policy_runs=policy_runs)
+
+    def refuse(self, runs: Mapping[str, str]) -> None:
+        """Nobody's samples count twice: these runs, by what a user calls them, must not be in it."""
+        with ConfidenceStore(self._path) as store:
+            for name, run in runs.items():
+                if store.has(run):
+                    hint = "the lives in a trace are samples once; leave it out, or the store"
+                    raise LawfulError(
+                        "store-overlap", "the store has counted this trace already", where=name, hint=hint
+                    )

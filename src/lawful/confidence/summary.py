@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from lawful.confidence.policy_run import PolicyMove
 from lawful.confidence.statistics import Claim
@@ -25,11 +25,6 @@ class LawSummary(Claim):
 
     law: str = ""
     unknown: int = 0  # lives with an unknown end; they do not count as samples
-
-    @classmethod
-    def of(cls, law: str, claim: Claim, *, unknown: int = 0) -> Self:
-        """A claim with the name of its law."""
-        return cls(claim.epsilon, claim.delta, claim.samples, claim.violations, law, unknown)
 
     @property
     def missing(self) -> int:

@@ -26,11 +26,10 @@ class Recording:
 
     @property
     def on(self) -> bool:
-        """Is a trace being written?"""
         return self.writer is not None
 
     def begin(self, path: str, live: LawRun, setup: TracerSetup, *, apart: bool) -> None:
-        """Write from now on. `apart`: what is seen never becomes events, and another tracer must record it."""
+        """Write from now on. `apart`: the run makes no events, so another tracer must record them."""
         self.writer = trace_writer(path)
         if apart:
             self._tracer = setup.recorder(self.writer.write_many)
@@ -39,7 +38,7 @@ class Recording:
             live.record(self.writer)
 
     def end(self, live: LawRun) -> None:
-        """Write no more."""
+        """Stop writing."""
         if self._tracer is None:
             live.record(None)
         else:
@@ -49,7 +48,7 @@ class Recording:
         self.writer = None
 
     def end_apart(self, live: LawRun) -> None:
-        """Write no more, if there is a tracer for the trace alone."""
+        """Stop writing, if the trace has its own tracer."""
         if self._tracer is not None:
             self.end(live)
 
@@ -65,7 +64,7 @@ class Recording:
             self._tracer.flush()
 
     def after_fork_in_child(self) -> None:
-        """Another tracer of the parent's is of no use here; and what it had gathered is the parent's."""
+        """Drop the parent's tracer, and what it had gathered."""
         if self._tracer is not None:
             self._tracer.after_fork(0)
             self._tracer.stop()
@@ -73,8 +72,8 @@ class Recording:
 
 
 def trace_writer(path: str, *, atomic: bool = False) -> TraceWriter:
-    # A run without a trace must not wait for these. The reader is for what children wrote, when the program has ended,
-    # which may have changed how modules are imported.
+    # Only runs with a trace wait for these. The reader joins the traces of children at the end, when the program may
+    # have changed how modules are imported.
     import lawful.events.reader  # noqa: F401
     from lawful.events.writer import TraceWriter
 
@@ -82,7 +81,7 @@ def trace_writer(path: str, *, atomic: bool = False) -> TraceWriter:
 
 
 def write_batch(writer: TraceWriter, batch: list[Event]) -> str | None:
-    """Write events as they come from a tracer: of some no dict was made. What went wrong, if something did."""
+    """Write events from a tracer, dicts or lazy ones; returns what went wrong, if anything did."""
     try:
         if core.native is None or writer.format != "jsonl":
             writer.write_many([to_dict(event) for event in batch])

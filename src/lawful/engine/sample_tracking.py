@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lawful.confidence.engine import Confidence, Counted, Demand, SampledGroup, Tally
+from lawful.confidence.engine import Confidence, Demand, SampledGroup
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
@@ -300,62 +298,3 @@ def demand(asked: SamplingConfig, *, policy: Policy | None = None) -> Demand:
         hint = "leave one of them out; a policy file can say `sample by overhead 5%`"
         raise LawfulError("usage", "an overhead to hold is a policy of its own, and another one is given", hint=hint)
     return Demand(confidence, error_rate, policy, asked.seed)
-
-
-class ConfidenceHistory:
-    """What earlier runs have counted, in a store. It is open only while it is used: what a program forks must not
-    inherit it.
-    """
-
-    def __init__(self, path: str, laws: Sequence[Law]) -> None:
-        """Whatever is wrong with the file comes out here, before the program begins."""
-        from lawful.confidence.store import ConfidenceStore, fingerprint  # SQLite is for those who use it
-
-        ConfidenceStore(path).close()
-        self._path = os.path.abspath(path)  # the program may change the folder
-        parts = [part for law in laws for part in law.parts]
-        self._texts = {part.name: fingerprint(part.source) for part in parts if part.subjects is not None}
-
-    def recall(self, confidence: Confidence) -> None:
-        """Begin with what earlier runs have counted."""
-        from lawful.confidence.policy_run import PolicyRun
-        from lawful.confidence.store import ConfidenceStore, Subject
-
-        policy = str(confidence.demand.policy)
-        with ConfidenceStore(self._path) as store:
-            for name, group in confidence.groups.items():
-                for law in group.laws:
-                    total = store.total(Subject(law, self._texts[law], name))
-                    if total is not None:
-                        samples, violations, unknown = total.counts
-                        group.before[law] = Tally(samples - violations, violations, unknown)
-                data = store.policy_run(name, policy)
-                # A policy that has moved on for one law has not for another one.
-                known = data is not None and all(law in group.before for law in group.laws)
-                confidence.go_on(group, PolicyRun.from_json(data, confidence.demand.policy) if known else None)
-
-    def keep(self, confidence: Confidence, runs: Mapping[str, Counted] | None = None) -> None:
-        """Add what this run has counted; or what several have, each under its name, which can be added only once."""
-        from lawful.confidence.store import ConfidenceStore, Counts, Subject
-
-        policy = str(confidence.demand.policy)
-        policy_runs = {(name, policy): group.policy_run.to_json() for name, group in confidence.groups.items()}
-        with ConfidenceStore(self._path) as store:
-            for run, counted in (runs or {uuid.uuid4().hex: confidence.counted()}).items():
-                counts = {
-                    Subject(law, self._texts[law], name): Counts(tally.samples, tally.violated, tally.unknown)
-                    for (name, law), tally in counted.items()
-                }
-                store.add(run, counts, policy_runs=policy_runs)
-
-    def refuse(self, runs: Mapping[str, str]) -> None:
-        """Nobody's samples count twice: these runs, by what a user calls them, must not be in it."""
-        from lawful.confidence.store import ConfidenceStore
-
-        with ConfidenceStore(self._path) as store:
-            for name, run in runs.items():
-                if store.has(run):
-                    hint = "the lives in a trace are samples once; leave it out, or the store"
-                    raise LawfulError(
-                        "store-overlap", "the store has counted this trace already", where=name, hint=hint
-                    )

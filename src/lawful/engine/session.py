@@ -59,8 +59,8 @@ class Session:
         on_exec: Callable[[], None] | None = None,
         joins: bool = False,
     ) -> None:
-        """`on_exit` is told the code when the first process is about to end in `os._exit`, `on_exec` when another
-        program is about to take its place. A process that `joins` a run is to `arrive` before it does anything.
+        """`on_exit` gets the code when the first process is about to call `os._exit`; `on_exec` is called when another
+        program is about to replace it. A process that `joins` a run must `arrive` first.
         """
         self.settings = settings
         self.laws = tuple(laws)
@@ -80,8 +80,7 @@ class Session:
             suppressions=self._suppressions,
             messages=settings.messages,
         )
-        self._enable_inline()
-        self._retired: list[Tracer] = []  # threads may still be in the middle of what these do
+        self._retired: list[Tracer] = []  # threads may still be inside them
         self.observer_hook: ObserverHook | None = None
         periods = [every for law in self.laws if (every := law.every) is not None]
         self._ticks = bool(periods) and settings.judge
@@ -90,20 +89,20 @@ class Session:
         self._member.on_exit, self._member.on_exec = self._leave_at_once, on_exec
         self._on_exit = on_exit
         self._client = _remote_judge(self.live, self._member) if settings.refers and settings.at_once else None
-        self._server = _MessageServer(self.live, self._member)
+        self._server: RemoteJudgeServer | None = None  # judges what processes that others start are about to send
         stops = settings.on_violation == "stop"
         self._stop_all = _stop_all(self._member, self._leave_at_once) if stops else None
         self._forked = False
         self._began = 0.0
         self._started = 0.0  # when the tracer's clock had begun
-        self._late = 0.0  # what is to be added to times, if the tracer began after the first process's
-        self._restart = False
+        self._late = 0.0  # by how much this tracer began after that of the first process
+        self._restart = False  # the clock, with the next event
         self._deliverer: int | None = None  # the thread that delivers
         self.finished = False
 
     @property
     def tracer(self) -> Tracer:
-        """The one that looks now."""
+        """The present one: other laws take another tracer."""
         return self.setup.tracer
 
     def _new_setup(self) -> TracerSetup:
@@ -118,17 +117,14 @@ class Session:
             serve=self._serve,
         )
 
-    def _enable_inline(self) -> None:
-        """Let messages be judged without events, if nobody else wants these: no learner, and no other process."""
-        settings, messages = self.settings, self.setup.messages
-        if messages is not None and settings.judge and not settings.refers and self.learner is None:
+    def _enable_fast_paths(self) -> None:
+        """Judge messages without events, and make no dicts of events, as far as nobody else needs these."""
+        settings, messages, learns = self.settings, self.setup.messages, self.learner is not None
+        if messages is not None and settings.judge and not settings.refers and not learns:
             messages.enable_inline(self.live.inline)
-
-    def _use_lazy_events(self) -> None:
-        """Let no dicts be made of events if nobody wants to see these but laws that can do without, or the trace."""
-        others = self.learner is not None or self._client is not None or self.settings.at_once or bool(self._late)
-        briefly = not self.live.laws or any(each.queue.takes_lazy_events for each in self.live.laws)
-        if briefly and not others:
+        others = learns or self._client is not None or settings.at_once or bool(self._late)
+        lazy = not self.live.laws or any(each.queue.takes_lazy_events for each in self.live.laws)
+        if lazy and not others:
             self.setup.use_lazy_events()
 
     # -- begin and end ----------------------------------------------------------------------------
@@ -142,7 +138,7 @@ class Session:
             self.learner.start(self.tracer)
         if self.sampler is not None:
             self.sampler.begin()
-        self._use_lazy_events()
+        self._enable_fast_paths()
         self.tracer.start()
         self._started = clock.monotonic()
         children.add_listener(self)
@@ -150,10 +146,7 @@ class Session:
         self._flusher.start()
 
     def finish(self) -> None:
-        """Watch no more, judge what is left, take in what the children found. It can be called again.
-
-        What goes wrong here is in the report; it is not the program's trouble.
-        """
+        """Stop watching, judge the rest, and merge the findings of children. An error here only goes to the report."""
         if self.finished:
             return
         self.finished = self._member.over = True
@@ -174,7 +167,7 @@ class Session:
                 self.live.fail(error)
 
     def fail(self, error: BaseException) -> None:
-        """A fault of ours: tell it in the report, and let the program go on without us."""
+        """Report an internal error, and let the program run on unwatched."""
         if self.sampler is not None:
             self.sampler.stop()
         with suppress(Exception):
@@ -182,14 +175,16 @@ class Session:
         self.live.fail(error)
 
     def _watch_no_more(self) -> None:
-        self._server.stop(wait=self._deliverer != get_ident())
+        # At `os._exit` in the middle of a delivery, other threads may wait for that delivery to end.
+        wait = self._deliverer != get_ident()
+        if self._server is not None:
+            self._server.stop(wait=wait)
         self.setup.emit_rest()
         atexit.unregister(self.leave)
         emitting.detach(self.tracer)
         if self.sampler is not None:
             self.sampler.stop()
-        # In the middle of a delivery, at `os._exit`, the clock may wait for it to be over.
-        self._flusher.stop(wait=self._deliverer != get_ident())
+        self._flusher.stop(wait=wait)
         children.remove_listener(self)
 
     def _learn_rest(self) -> None:
@@ -223,28 +218,27 @@ class Session:
         if self.observer_hook is not None:
             self.observer_hook.end()
 
-    # -- steered while the program runs -----------------------------------------------------------
+    # -- commands while the program runs ----------------------------------------------------------
 
     def trace_for(self, laws: Sequence[Law]) -> None:
-        """See what these laws can match, from the moment that the new tracer is started."""
+        """Watch for these laws, with a new tracer, which the caller starts."""
         old, self.laws = self.setup, tuple(laws)
         new = self._new_setup()
         new.tracer.take_over(old.tracer)
-        old.tracer.stop()  # what it had gathered is judged by the laws of before
+        old.tracer.stop()  # the old laws judge what it had gathered
         self._retired.append(old.tracer)
         self.setup = self._member.setup = new
-        self._enable_inline()
-        self._use_lazy_events()
+        self._enable_fast_paths()
         if self.learner is not None:
             self.learner.goes_on_with(new.tracer)
 
     def pause_law(self, name: str, paused: bool) -> None:
-        """Let a law rest from now on, or wake it: then it begins anew."""
-        self.tracer.flush()  # what happened before is judged as it was then
+        """Pause a law, or resume it in its first state."""
+        self.tracer.flush()  # earlier events are judged as before
         self.live.pause(name, paused)
 
     def record(self, path: str | None) -> None:
-        """Write the events to this file from now on; None: no more."""
+        """Write events to this file from now on; None: stop writing."""
         self.tracer.flush()
         if path is None:
             self.recording.end(self.live)
@@ -255,7 +249,7 @@ class Session:
     # -- events -----------------------------------------------------------------------------------
 
     def _beat(self) -> None:
-        """Ten times a second."""
+        """Called ten times a second."""
         now = clock.monotonic()
         self.tracer.flush()
         self.live.settle()
@@ -291,7 +285,7 @@ class Session:
             self._judge(batch)
             if self.learner is not None and not self.learner.direct:
                 self.learner.feed(batch)
-        if self._restart:  # after a fork: let the clock tick again
+        if self._restart:
             self._restart = False
             self.setup.deliver_in_batches()
             self._flusher.start()
@@ -309,8 +303,14 @@ class Session:
 
     def _serve(self) -> None:
         """Judge, from now on, what processes that others start are about to send."""
-        if self.settings.judge and not self.finished:
-            self._server.start()
+        if not self.settings.judge or self.finished or self._server is not None:
+            return
+        from lawful.engine.remote_judge import RemoteJudgeServer
+
+        try:
+            self._server = RemoteJudgeServer(self.live, self._member.found().path)
+        except OSError as error:
+            self.live.warn(f"messages of other processes cannot be judged before they go out: {error}")
 
     def _leave_at_once(self, code: int) -> None:
         if self._member.number:
@@ -322,7 +322,7 @@ class Session:
 
     def before_fork(self) -> None:
         self.tracer.suspend()
-        self._member.pause()  # whatever comes of the rest: with a thread more, the interpreter warns of forks
+        self._member.pause()  # first of all: with another thread, the interpreter warns of forks
         if self._member.prepared() and self._stop_all is not None:
             self._stop_all.before_child()
         self._member.before_fork()
@@ -335,8 +335,8 @@ class Session:
             self.learner.after_fork_in_parent()
         self.live.after_fork_in_parent()
         self._member.after_fork_in_parent()
-        # A thread that began here would be counted when the interpreter, a moment later, warns of forks with threads.
-        self.setup.deliver_next_at_once()  # the next event brings the clock back
+        # The interpreter would warn of a thread that begins here: the next event restarts the clock.
+        self.setup.deliver_next_at_once()
         self._restart = True
         self.tracer.resume()
 
@@ -345,7 +345,9 @@ class Session:
         if self._stop_all is not None:
             self._stop_all.after_fork_in_child()
         self._flusher.forget()
-        self._server.after_fork_in_child()
+        if self._server is not None:
+            self._server.after_fork_in_child()
+            self._server = None
         self._forked = True
         if self.observer_hook is not None:
             self.observer_hook.after_fork_in_child()
@@ -358,7 +360,7 @@ class Session:
         self.tracer.resume()
 
     def _become(self, folder: RunFolder | None) -> None:
-        """Be a child process of the run."""
+        """Become a child process of the run."""
         if folder is None or not self._member.enter(folder):
             self.finished = self._member.over = True
             children.remove_listener(self)
@@ -399,7 +401,7 @@ class Session:
 def _learner(parameters: Parameters | None) -> LiveLearner | None:
     if parameters is None:
         return None
-    from lawful.engine.live_learning import LiveLearner  # a run that learns nothing must not wait for it
+    from lawful.engine.live_learning import LiveLearner  # only runs that learn wait for it
 
     return LiveLearner(parameters)
 
@@ -407,46 +409,18 @@ def _learner(parameters: Parameters | None) -> LiveLearner | None:
 def _sampler(demand: Demand | None, laws: Sequence[Law]) -> TracerSampler | None:
     if demand is None:
         return None
-    from lawful.engine.tracer_sampling import TracerSampler  # a run that samples nothing must not wait for it
+    from lawful.engine.tracer_sampling import TracerSampler  # only runs that sample wait for it
 
     return TracerSampler(demand, laws)
 
 
 def _remote_judge(live: LawRun, member: ProcessMember) -> RemoteJudge:
-    from lawful.engine.remote_judge import RemoteJudge  # a run without such processes must not wait for it
+    from lawful.engine.remote_judge import RemoteJudge  # only such processes wait for it
 
     return RemoteJudge(live, lambda: member.found().path)
 
 
 def _stop_all(member: ProcessMember, on_exit: Callable[[int], None]) -> StopAll:
-    from lawful.engine.stop_all import StopAll  # a run that is never stopped must not wait for it
+    from lawful.engine.stop_all import StopAll  # only runs that can stop wait for it
 
     return StopAll(member, on_exit)
-
-
-class _MessageServer:
-    """Judges what processes that others start are about to send, from the moment that one of them may ask."""
-
-    def __init__(self, live: LawRun, member: ProcessMember) -> None:
-        self._live = live
-        self._member = member
-        self._server: RemoteJudgeServer | None = None
-
-    def start(self) -> None:
-        if self._server is not None:
-            return
-        from lawful.engine.remote_judge import RemoteJudgeServer
-
-        try:
-            self._server = RemoteJudgeServer(self._live, self._member.found().path)
-        except OSError as error:
-            self._live.warn(f"messages of other processes cannot be judged before they go out: {error}")
-
-    def stop(self, *, wait: bool) -> None:
-        if self._server is not None:
-            self._server.stop(wait=wait)
-
-    def after_fork_in_child(self) -> None:
-        if self._server is not None:
-            self._server.after_fork_in_child()
-            self._server = None

@@ -136,9 +136,9 @@ class _Coverage:
         known = self._periods.get(code)
         if known is None:
             self._periods[code] = [1, self._number]
-            self._sampler.confidence.new_code()
+            self._sampler.confidence.happened(Trigger.NEW_CODE)
             return
         known[0] += 1
         passed = self._number - known[1] + 1
         if passed >= _PERIODS and known[0] <= max(2, _RARE * passed):
-            self._sampler.confidence.rare_code()
+            self._sampler.confidence.happened(Trigger.RARE_CODE)

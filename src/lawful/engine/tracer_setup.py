@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from lawful.sources.python.tracer_protocol import Event, Tracer
 
 
-_LAZY_BATCH = 1024
-"""Events in brief are judged, or written, so fast that it pays to do it while they are still near the processor."""
+_LAZY_BATCH = 1024  # lazy events are judged so fast that it pays to do it while the processor still caches them
 
 
 class TracerSetup:
-    """Who looks at the program for certain laws, and tells `deliver` what there is to see.
+    """The tracer for certain laws, which hands events to `deliver`.
 
-    What a law can match is decided when code is first seen: for other laws it takes another one.
+    When code first runs, the tracer decides what laws can match there: other laws take another tracer.
     """
 
     def __init__(
@@ -40,13 +39,13 @@ class TracerSetup:
         join_token: Callable[[], str],
         serve: Callable[[], None],
     ) -> None:
-        """`join_token` makes a file with which processes of others join the run; then `serve` answers what they ask."""
+        """`join_token` makes a file by which processes of others join the run; `serve` then answers their questions."""
         self._settings = settings
         self._laws = laws
         self._core = core
         self._brief = False
         self._drops = settings.drop and core.name != "python"  # which always lets the program wait
-        # What is written into a trace, and what joins objects, is told with all its parts.
+        # A trace, and joins of objects, need events with all parts.
         detail = settings.trace is not None or (settings.learn is not None and bool(settings.learn.joins))
         self.watched = LawWatchPlanner(
             laws,
@@ -55,8 +54,7 @@ class TracerSetup:
             learn=learner is not None and not detail,
             sampling=None if sampler is None else sampler.sampling,
         )
-        self.messages = self._listen(join_token, serve)
-        """Sees the messages between groups, if there are views."""
+        self.messages = self._listen(join_token, serve)  # between groups, if there are views
         self.watching = children.ProcessWatchPlanner(self.messages or self.watched, messages=learner is not None)
         self.tracer: Tracer = core.make(
             self.watching,
@@ -76,7 +74,7 @@ class TracerSetup:
         settings = self._settings
         if not any(law.language == "view" for law in self._laws):
             return None
-        from lawful.sources.actors.messages import MessageSource  # a run without views must not wait for it
+        from lawful.sources.actors.messages import MessageSource  # only runs with views wait for it
 
         messages = MessageSource(
             self.watched,
@@ -90,7 +88,7 @@ class TracerSetup:
         return messages
 
     def recorder(self, write: Callable[[list[Event]], None]) -> Tracer:
-        """Another tracer, for a trace of all that there is to see; it has not begun."""
+        """Another tracer, not started, for a trace of everything."""
         wanted = LawWatchPlanner(self._laws, self._settings.scope, main=self._settings.main)
         tracer: Tracer = self._core.make(wanted, write, gone=True, flush_at=self._settings.buffer)
         tracer.take_over(self.tracer)
@@ -98,40 +96,35 @@ class TracerSetup:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What could not be seen."""
+        """What the tracer cannot see."""
         return (*self.watched.warnings, *(() if self.messages is None else self.messages.warnings))
 
     @property
     def gathered(self) -> int:
         """How many events are gathered before they are judged, if the clock does not come first."""
         if self._drops:
-            return self._settings.buffer + 1  # a buffer that may overflow is not emptied when it is full
+            return self._settings.buffer + 1  # a full buffer that may overflow is not emptied
         return min(self._settings.buffer, _LAZY_BATCH) if self._brief else self._settings.buffer
 
     def use_lazy_events(self) -> None:
-        """Let no dicts be made of events, if the tracer can do without."""
+        """Make no dicts of events, if the tracer can do without."""
         if self._core.name != "python":
             self.tracer.lazy_events = self._brief = True
             self.deliver_in_batches()
 
     def emit_rest(self) -> None:
-        """What other processes have sent, as far as it was not delivered yet."""
+        """Emit the rest of what other processes have sent."""
         for event in () if self.messages is None else self.messages.rest():
             self.tracer.emit(event)
 
     def deliver_next_at_once(self) -> None:
-        """Deliver the next event at once."""
-        self._gather(1)
+        self.tracer.flush_at = 1
 
     def deliver_in_batches(self) -> None:
-        """Deliver events when there are many, as at the start."""
-        self._gather(self.gathered)
-
-    def _gather(self, number: int) -> None:
-        self.tracer.flush_at = number
+        self.tracer.flush_at = self.gathered
 
     def after_fork(self, number: int) -> None:
-        """This process is a child now, with this number."""
+        """This process is now a child, with this number."""
         self.tracer.after_fork(number)
         if self.messages is not None:
             self.messages.after_fork(number)

@@ -22,9 +22,10 @@ from lawful.reports.formats import format_of
 from lawful.run_setup import watch_settings, with_learner
 
 if TYPE_CHECKING:
+    from lawful.confidence.store import ConfidenceHistory
     from lawful.engine.learner_setup import LearningHistory
     from lawful.engine.live_learning import LiveLearner
-    from lawful.engine.sample_tracking import ConfidenceHistory, SampleTracking
+    from lawful.engine.sample_tracking import SampleTracking
     from lawful.engine.watch_settings import WatchSettings
 
 
@@ -116,7 +117,11 @@ def _sampling(chosen: SessionOptions, asked: config.SamplingConfig, laws: tuple[
     if not laws:
         hint = "--lawful-law FILE: an invariant, or any law about objects"
         raise LawfulError("usage", "there is a confidence to reach, but no law to be confident of", hint=hint)
-    confidence_history = None if asked.store is None else sample_tracking.ConfidenceHistory(asked.store, laws)
+    confidence_history = None
+    if asked.store is not None:
+        from lawful.confidence.store import ConfidenceHistory  # SQLite is for those who use it
+
+        confidence_history = ConfidenceHistory(asked.store, laws)
     return replace(
         chosen,
         settings=replace(chosen.settings, demand=sample_tracking.demand(asked)),

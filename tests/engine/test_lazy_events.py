@@ -102,20 +102,20 @@ def watched(**options: Any) -> Any:
 def lazy(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each session that begins has lazy events."""
     found: list[bool] = []
-    use_lazy_events = Session._use_lazy_events
+    enable_fast_paths = Session._enable_fast_paths
 
     def noting(session: Session) -> None:
-        use_lazy_events(session)
+        enable_fast_paths(session)
         found.append(bool(getattr(session.tracer, "lazy_events", False)))
 
-    monkeypatch.setattr(Session, "_use_lazy_events", noting)
+    monkeypatch.setattr(Session, "_enable_fast_paths", noting)
     return found
 
 
 @pytest.mark.parametrize("options", [{}, {"confidence": 0.99, "error_rate": 0.01}], ids=["all", "samples"])
 def test_nothing_else_is_found(options: dict[str, Any], lazy: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     short = watched(**options)
-    monkeypatch.setattr(Session, "_use_lazy_events", lambda session: None)
+    monkeypatch.setattr(Session, "_enable_fast_paths", lambda session: None)
     long = watched(**options)
     assert lazy == [tracer_choice.choose().name != "python"]
     assert {finding.law for finding in short.findings} >= {
@@ -139,7 +139,7 @@ def test_no_dicts_are_made_of_what_nobody_wants_to_see(lazy: list[bool], monkeyp
 
     short = seen()
     assert lazy == [tracer_choice.choose().name != "python"]
-    monkeypatch.setattr(Session, "_use_lazy_events", lambda session: None)
+    monkeypatch.setattr(Session, "_enable_fast_paths", lambda session: None)
     assert seen() == short > 20
 
 

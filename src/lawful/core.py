@@ -9,7 +9,7 @@ from types import ModuleType
 
 from lawful.errors import LawfulError
 
-ABI = 7
+ABI = 8
 """What ``abi()`` of the C core must answer: raised with every change of what Python and C expect of each other."""
 
 _MODULE = "lawful._native._core"

@@ -1,7 +1,7 @@
 /* The module lawful._native._core: its functions and types. lawful/core.py loads it, and _core.pyi declares what it has.
 
    Where setup.py leaves the C tracer out (LAWFUL_TRACER is not defined), the module has none of the parts that belong to it:
-   Tracer, message types, LibraryFilter, Timer, walk_code, call_without_frames. Their Python twins are used then.
+   Tracer, message types, walk_code, call_without_frames. Their Python twins are used then.
    tests/test_core.py tests the choice. */
 #include "rml/rml.h"
 
@@ -40,7 +40,7 @@ static struct PyModuleDef definition = {
 static PyTypeObject *const types[] = {
     &RmlMachineType, &LawQueueType, &WindowType, &InvariantTrackerType, &GrammarTablesType, &GrammarMachineType, &InlineCheckType, &DeferredEventType, &LazyEventType, &ChangeWatchType,
 #ifdef LAWFUL_TRACER
-    &TracerType, &LibraryFilterType, &TimerType, &QueueReaderType, &RouteType, &MessageCacheType,
+    &TracerType, &QueueReaderType, &RouteType, &MessageCacheType,
 #endif
 };
 

@@ -8,15 +8,11 @@ import time
 
 import pytest
 
-from lawful.core import native_tracer
 from lawful.sources.python.flusher import Flusher, _Timer
 
-TIMERS = [_Timer, *([native_tracer.Timer] if native_tracer else [])]
 
-
-@pytest.mark.parametrize("make", TIMERS)
-def test_a_timer_wakes_after_a_while_or_when_it_is_stopped(make: type[_Timer]) -> None:
-    timer = make()
+def test_a_timer_wakes_after_a_while_or_when_it_is_stopped() -> None:
+    timer = _Timer()
     began = time.monotonic()
     assert timer.wait(0.02) is False
     assert time.monotonic() - began >= 0.02
@@ -24,13 +20,6 @@ def test_a_timer_wakes_after_a_while_or_when_it_is_stopped(make: type[_Timer]) -
     thread.start()
     assert timer.wait(60) is True
     thread.join()
-
-
-@pytest.mark.skipif(native_tracer is None, reason="of the C core")
-def test_a_timer_wants_a_number() -> None:
-    assert native_tracer is not None
-    with pytest.raises(TypeError):
-        native_tracer.Timer().wait("soon")
 
 
 def test_it_gets_its_turn_while_the_program_gives_the_lock_away_for_moments() -> None:

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ABI 7
+#define ABI 8
 #define MOST_VALUES 16 /* that a key may have */
 #define MOST_INDEX_KEYS 64
 

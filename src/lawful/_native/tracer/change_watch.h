@@ -12,6 +12,5 @@ static inline PyObject *PyType_GetDict(PyTypeObject *type) { return Py_XNewRef(t
 #endif
 
 extern PyTypeObject ChangeWatchType;
-bool change_watch_unchanged(PyObject *change_watch); /* is it certain that nothing has changed since it was last asked? */
 
 #endif

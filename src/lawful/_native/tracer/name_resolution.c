@@ -152,13 +152,8 @@ static PyObject *changed_checks(const ChangeWatch *change_watch) {
     return changed;
 }
 
-bool change_watch_unchanged(PyObject *object) {
-    const ChangeWatch *change_watch = (ChangeWatch *)object;
-    return change_watch->seen && dicts_same(change_watch) && types_same(change_watch);
-}
-
 static PyObject *change_watch_changed(ChangeWatch *change_watch, PyObject *Py_UNUSED(unused)) {
-    if (change_watch_unchanged((PyObject *)change_watch)) return PyList_New(0);
+    if (change_watch->seen && dicts_same(change_watch) && types_same(change_watch)) return PyList_New(0);
     if (change_watch->versions && change_watch->checks != NULL) {
         PyObject *name = PyUnicode_InternFromString("__init__"); /* any name does */
         if (name == NULL) return NULL;

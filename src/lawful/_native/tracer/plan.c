@@ -217,8 +217,7 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     PyObject *module = PyDict_GetItemWithError(globals, text_dunder_name);
     PyObject *text = module != NULL && PyUnicode_CheckExact(module) ? module : text_dunder_name;
     if (PyErr_Occurred()) return NULL;
-    bool dismissed = tracer->library_filter != NULL && library_filter_dismisses(tracer->library_filter, code, text);
-    PyObject *plan = dismissed ? Py_NewRef(Py_None) : plan_ask_wanted(tracer, text_plan, (PyObject *)code, text);
+    PyObject *plan = plan_ask_wanted(tracer, text_plan, (PyObject *)code, text);
     if (plan == NULL) return NULL;
     if (plan == Py_None) {
         Py_DECREF(plan);

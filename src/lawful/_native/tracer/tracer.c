@@ -65,10 +65,6 @@ static PyObject *tracer_start(Tracer *self, PyObject *Py_UNUSED(unused)) {
     if (on_seen == NULL) PyErr_Clear();
     self->reports_starts = on_seen != NULL && on_seen != Py_None;
     Py_XDECREF(on_seen);
-    PyObject *library_filter = PyObject_GetAttrString(self->wanted, "library_filter");
-    if (library_filter == NULL) PyErr_Clear();
-    Py_XSETREF(self->library_filter, library_filter != NULL && PyObject_TypeCheck(library_filter, &LibraryFilterType) ? Py_NewRef(library_filter) : NULL);
-    Py_XDECREF(library_filter);
     sample_clear(self);
     if (delivery_begin(self) < 0 || tracer_plan_frames(self) < 0 || delivery_start(self) < 0) {
         PyObject *raised = PyErr_GetRaisedException();
@@ -300,7 +296,6 @@ static int tracer_traverse(Tracer *self, visitproc visit, void *arg) {
     Py_VISIT(self->deliver);
     Py_VISIT(self->fault);
     Py_VISIT(self->learner);
-    Py_VISIT(self->library_filter);
     Py_VISIT(self->window);
     Py_VISIT(self->message_cache);
     return 0;
@@ -311,7 +306,6 @@ static int tracer_clear(Tracer *self) {
     Py_CLEAR(self->deliver);
     Py_CLEAR(self->fault);
     Py_CLEAR(self->learner);
-    Py_CLEAR(self->library_filter);
     Py_CLEAR(self->window);
     Py_CLEAR(self->message_cache);
     return 0;

@@ -318,7 +318,6 @@ struct Tracer {
     bool steps_off;            /* no sample tells of its steps */
     bool flushing;             /* the interpreter was asked to empty the buffer */
     bool reports_starts;           /* `wanted` wants to know which code starts */
-    PyObject *library_filter;           /* knows which code is of no interest, or NULL */
     /* What it costs: */
     int64_t measured;             /* nanoseconds in deliveries and in Python code of ours */
     unsigned measurements;           /* how often there were any */
@@ -398,12 +397,6 @@ extern PyTypeObject TracerType;
 
 /* ---- parts that Python uses by themselves --------------------------------------------------------------------------- */
 
-extern PyTypeObject LibraryFilterType;  /* library_filter.c */
-/* Is it known, without asking Python, that a function that starts for the first time is of no interest? Then that is noted. */
-bool library_filter_dismisses(PyObject *library_filter, PyCodeObject *code, PyObject *module);
-
-
-extern PyTypeObject TimerType;          /* timer.c */
 PyObject *call_without_frames(PyObject *module, PyObject *callable); /* call_without_frames.c */
 PyObject *walk_code(PyObject *module, PyObject *args);               /* sites.c */
 

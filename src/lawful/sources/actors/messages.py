@@ -139,11 +139,6 @@ class MessageSource:
     def on_seen(self) -> Callable[[CodeType], object] | None:
         return self._wanted.on_seen
 
-    library_filter: Any = None
-
-    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
-        """False: any code may send messages."""
-
     @property
     def warnings(self) -> list[str]:
         """Warnings for the user at the end."""

@@ -117,9 +117,6 @@ class ProcessWatchPlanner:
         self.field = planner.field
         self.class_name = planner.class_name
         self.on_call, self.on_return = planner.on_call, planner.on_return
-        self.exempt_from_filter = planner.exempt_from_filter
-        self.exempt_from_filter(_NAMES, ("multiprocessing.",))
-        self.library_filter = planner.library_filter
         self._files: set[str] = set()  # in which only this planner wants something
         self._noted: dict[str, tuple[str, Want]] = {}  # by names of events: our names, and what others want of them
 

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lawful.sources.python import names
 from lawful.sources.python.name_resolution import resolve, spellings
@@ -33,9 +33,6 @@ class CodeDecision(NamedTuple):
         return self.callee is not None or self.may_be_method or self.reports_new or self.may_create
 
 
-_DISMISSED: Final = CodeDecision(None)
-
-
 class CodeDecisions:
     """Decides about code objects. A decision does not change once the code has its plan."""
 
@@ -50,7 +47,6 @@ class CodeDecisions:
         alone = not scope.public and not scope.calls
         self.new_only = [each for each in watched.called if alone and each.only_new]
         """Classes of which laws want to know nothing but new objects."""
-        self.library_filter: Any = None
         self._planned: PerObject[CodeDecision] = PerObject()
 
     def __len__(self) -> int:
@@ -65,10 +61,7 @@ class CodeDecisions:
         return decision
 
     def planned(self, code: CodeType) -> CodeDecision | None:
-        found = self._planned.get(code)
-        if found is None and self.library_filter is not None and self.library_filter.dismissed(code):
-            return _DISMISSED
-        return found
+        return self._planned.get(code)
 
     def of(self, function: FunctionType) -> tuple[CodeDecision, bool]:
         """The decision about a function's code, and whether it has its plan already."""

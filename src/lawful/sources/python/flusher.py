@@ -7,7 +7,6 @@ from _thread import LockType, allocate_lock, get_native_id, start_new_thread
 from collections.abc import Callable
 from time import sleep
 
-from lawful.core import native_tracer
 from lawful.pristine_os import clock, exists
 from lawful.sources.python import self_exclusion
 
@@ -18,7 +17,7 @@ _PATIENCE = 1.0
 
 
 class _Timer:
-    """What wakes a thread after a while, or at once; the twin of the C core's."""
+    """What wakes a thread after a while, or at once."""
 
     def __init__(self) -> None:
         self._silence = allocate_lock()
@@ -53,7 +52,7 @@ class Flusher:
         """Begin; nothing happens if it has begun, or if the system allows no more threads."""
         if self._stop is not None:
             return
-        stop: _Timer = native_tracer.Timer() if native_tracer else _Timer()
+        stop = _Timer()
         stopped = allocate_lock()
         stopped.acquire()
         self._native = None

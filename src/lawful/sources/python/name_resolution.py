@@ -152,11 +152,6 @@ class ResolvedNames:
             self._look_up([name for name in self._resolutions if name in stale])
         return self.changes
 
-    @property
-    def change_watch(self) -> Any:
-        """Finds out when `refresh` is needed, and is the C core's where there is one."""
-        return self._change_watch
-
     def _changed_steps(self) -> list[_KeptStep]:
         """The steps that would find something else now."""
         if self._change_watch is None:

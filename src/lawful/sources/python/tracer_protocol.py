@@ -198,15 +198,6 @@ class WatchPlanner(Protocol):
         """
         return None
 
-    @property
-    def library_filter(self) -> Any:
-        """The C core's `LibraryFilter`, or None. It knows code for which `plan` gives None: the C tracer skips it."""
-        return None
-
-    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
-        """Before the tracer starts: it must ask about code that uses one of these names or is in such a module."""
-        return None
-
     def on_call(
         self, subject: object, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> tuple[list[Event], object] | None:

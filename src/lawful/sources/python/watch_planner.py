@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any, Final
 
-from lawful import core
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.callee_decisions import CalleeDecisions
@@ -32,7 +31,6 @@ class LawWatchPlanner(WatchPlanner):
     """
 
     on_seen: Callable[[CodeType], object] | None = None
-    library_filter: Any = None
 
     def __init__(
         self,
@@ -46,7 +44,6 @@ class LawWatchPlanner(WatchPlanner):
     ) -> None:
         self.scope = scope
         self.main = main
-        self._learn = learn
         if detail is None:
             detail = NOTHING if learn else SCOPE_DETAIL
         only_learn = learn and not detail & (CALL | Want.NEW)
@@ -61,15 +58,6 @@ class LawWatchPlanner(WatchPlanner):
         self.codes = CodeDecisions(watched, scope, detail, learn=learn, births=births)
         self._probes = ProbeDecisions(watched, scope, self.codes, only_learn=only_learn)
         self._callees = CalleeDecisions(watched, scope, self.codes, detail, learn=learn, births=births)
-        self.exempt_from_filter(frozenset(), ())
-
-    def exempt_from_filter(self, loads: frozenset[str], modules: tuple[str, ...]) -> None:
-        # Otherwise more than names is to be looked at.
-        by_name = not (self.scope.public or self._learn or self.groups or self.codes.new_only)
-        if core.native_tracer is not None and by_name:
-            functions = frozenset(each.last for each in self._watched.functions)
-            self.library_filter = core.native_tracer.LibraryFilter(functions, loads | {"_exit"}, modules)
-            self._watched.library_filter = self.codes.library_filter = self.library_filter
 
     @property
     def warnings(self) -> list[str]:
@@ -85,11 +73,9 @@ class LawWatchPlanner(WatchPlanner):
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         filename = code.co_filename
-        own, lawful = self.scope.own(filename), self.scope.lawful(filename)
-        if self.library_filter is not None:
-            self.library_filter.files[filename] = None if lawful else not own
-        if lawful:
+        if self.scope.lawful(filename):
             return None
+        own = self.scope.own(filename)
         self._watched.refresh()
         decision = self.codes.plan(code, module)
         self._probes.count_plan(code)

@@ -165,8 +165,6 @@ class WatchedNames:
         self._by_code: dict[int, list[WatchedName]] = {}
         self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
         self._called_class: dict[int, WatchedName] = {}
-        self.library_filter: Any = None  # of the C core, or None: gets the code that laws name
-        self._watch_given: object = None
 
     def refresh(self) -> int:
         """See what the names stand for now; a number that is another when one of them stands for something else.
@@ -188,9 +186,6 @@ class WatchedNames:
             for watched in self.called:
                 if watched.kind is not None:
                     self._called_class.setdefault(id(watched.kind), watched)
-        if self.library_filter is not None and self._watch_given is not self._resolved.change_watch:
-            self._watch_given = self._resolved.change_watch
-            self.library_filter.set_named({*self._by_code}, self._watch_given)
         return changes
 
     def means(self, name: str, kind: type) -> bool:

@@ -155,7 +155,7 @@ class Database:
     def _reading(self) -> Iterator[None]:
         """All that is read in here is of one moment."""
         connection = self._connection
-        if connection is None:
+        if connection is None or connection.in_transaction:
             yield
             return
         with self._translated_errors():

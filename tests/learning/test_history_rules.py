@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -205,11 +206,7 @@ def test_names_count_where_there_are_many_rules() -> None:
             [call(word.name, number, number) for number in range(30) for word in words if number or word == words[0]]
         )
         histories = learner.window.histories()
-        numbering = learner.numbering
-        judge = learner.view().judge
-        return [
-            each.score for each in HistoryRules(histories, numbering.words, numbering.sites, judge, {}, doubt).cases()
-        ]
+        return [each.score for each in HistoryRules(histories, replace(learner.view(), doubt=doubt)).cases()]
 
     assert [0.5 * score for score in scores(doubt=0.0)[:1]] == scores(doubt=0.5)[:1]
 
@@ -238,14 +235,14 @@ def test_lives_of_other_runs_count_but_are_not_told(tmp_path: Any) -> None:
         bare = learned(second, window=5)
         assert bare.anomalies() == [] or bare.anomalies()[0].rule.satisfied < 10
         taught = Learner(Parameters(window=5))
-        taught.remember_histories(store.histories())
+        taught.remember(histories=store.histories())
         taught.feed(second)
         taught.finish()
         assert taught.anomalies()[0].message.endswith("in 29 of 30 lives; not at `app.py:70`")
         store.add([Run("two", 1, 5)], taught.parameters.templates, taught.shared_pairs(), taught.shared_histories())
         # What is known of the bad one is known, but it was another run.
         later = Learner(Parameters(window=5))
-        later.remember_histories(store.histories())
+        later.remember(histories=store.histories())
         later.feed(files())
         later.finish()
         assert later.anomalies() == []
@@ -317,13 +314,9 @@ def test_what_is_not_looked_at_would_not_have_been_told(seed: int) -> None:
     def judge(satisfied: int, total: int, contexts: int) -> RuleState:
         return strategy.judge(satisfied, total, contexts, values)
 
-    histories = learner.window.histories()
+    histories, view = learner.window.histories(), replace(learner.view(), judge=judge, doubt=0.0)
     ours, thorough = (
-        [
-            case._replace(good=(), bad=())
-            for case in kind(histories, learner.numbering.words, learner.numbering.sites, judge, {}).cases()
-            if case.breach is Breach.FIRST
-        ]
+        [case._replace(good=(), bad=()) for case in kind(histories, view).cases() if case.breach is Breach.FIRST]
         for kind in (HistoryRules, Thorough)
     )
     assert ours == thorough and (ours or seed != 0)

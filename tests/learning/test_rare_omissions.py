@@ -87,8 +87,7 @@ def test_earlier_runs_know_better(tmp_path: Any) -> None:
             [Run("1", first.events, 2)], first.parameters.templates, first.shared_pairs(), first.shared_histories()
         )
         again = Learner(Parameters(window=2))
-        again.remember(store.known(again.parameters.templates))
-        again.remember_histories(store.histories())
+        again.remember(store.known(again.parameters.templates), store.histories())
         again.feed(histories(*rows, "T.start:7 T.work:8"))
         again.finish()
     assert [each.old for each in again.history_rules().anomalies()] == [True]

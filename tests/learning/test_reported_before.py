@@ -37,8 +37,7 @@ def events(steps: Sequence[Step], file: str = "app.py") -> list[dict[str, Any]]:
 def learner(steps: Sequence[Step], *before: Learner, file: str = "app.py", core: str = "") -> Learner:
     made = Learner(Parameters(core=core))
     for each in before:
-        made.remember(each.shared_pairs())
-        made.remember_histories(each.shared_histories())
+        made.remember(each.shared_pairs(), each.shared_histories())
     made.feed(events(steps, file))
     made.finish()
     return made
@@ -122,9 +121,7 @@ def session(path: Path, steps: Sequence[Step], **settings: Any) -> AnomalyReport
     made = Learner(Parameters(all_rules=True, **settings))
     with Store(path) as store:
         made.reported_before = ReportedBefore(store.reported(), function)
-        made.remember(store.known(made.parameters.templates))
-        made.remember_histories(store.histories())
-        made.remember_novelty(store.novelty())
+        made.remember(store.known(made.parameters.templates), store.histories(), store.novelty())
         made.feed(events(steps))
         made.finish()
         run = [Run(new_run_id(), made.events, 25)]
@@ -244,8 +241,7 @@ def test_runs_that_always_bring_something_new_have_no_news(tmp_path: Path) -> No
     )
     made = Learner(Parameters(all_rules=True))
     with Store(tmp_path / "s.db") as store:
-        made.remember(store.known(made.parameters.templates))
-        made.remember_novelty(novelty)
+        made.remember(store.known(made.parameters.templates), novelty=novelty)
     past = made.view().past
     assert past.unstable == {made.numbering.word(*word) for word in novelty}
     assert past.news("app.py", past.unstable, 5, 0) is None

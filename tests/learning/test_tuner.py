@@ -221,14 +221,12 @@ def test_what_is_refused() -> None:
     for change, slug in [
         (lambda: tuner.set("context.enforce", -1), "threshold-range"),
         (lambda: tuner.set("ratio.enforce", 0.5), "threshold-unknown"),
-        (lambda: setattr(tuner, "budget", -1), "threshold-range"),
         (lambda: Tuner(CONTEXT, {"context": 1}, 10), "threshold-unknown"),
     ]:
         with pytest.raises(LawfulError) as caught:
             change()
         assert caught.value.slug == slug
     assert tuner.values == {"context.enforce": 1}
-    assert tuner.budget == 10
 
 
 def test_old_moves_are_forgotten_but_counted() -> None:

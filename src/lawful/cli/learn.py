@@ -198,9 +198,7 @@ class _Work:
 
         learner = self._learner = Learner(self._told)
         learner.reported_before = earlier
-        learner.remember(known)
-        learner.remember_histories(histories)
-        learner.remember_novelty(novelty)
+        learner.remember(known, histories, novelty)
         self.names = []
         began = perf_counter()
         for at, trace in enumerate(traces):

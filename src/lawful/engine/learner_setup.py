@@ -86,11 +86,8 @@ class LearningHistory:
         from lawful.learning.store import Store
 
         with Store(self._path) as store:
-            known, histories = store.known(learner.parameters.templates), store.histories()
             learner.reported_before = ReportedBefore(store.reported(), self._function)
-            learner.remember_novelty(store.novelty())
-            learner.remember(known)
-            learner.remember_histories(histories)
+            learner.remember(store.known(learner.parameters.templates), store.histories(), store.novelty())
 
     def keep(self, learner: Learner) -> None:
         """Add what this run has counted and reported."""

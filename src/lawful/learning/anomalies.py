@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from lawful.learning import ranking, violation_kinds, wording
@@ -14,7 +15,6 @@ from lawful.learning.window_protocol import (
     MOST_TRAIL,
     Anomaly,
     Candidate,
-    Counts,
     Ending,
     Example,
     ExampleScenario,
@@ -50,29 +50,23 @@ def count(view: LearnerView, survey: Survey) -> int:
 def _cases(view: LearnerView, candidates: Iterable[Candidate], least: float) -> list[_BrokenRule]:
     """Candidates with their scores, the best first. Left out are those that can be no mistakes, or score too little."""
     found: list[_BrokenRule] = []
-    counts_of: dict[tuple[int, int], Counts | None] = {}
-    pairs: dict[tuple[int, int], Pair | None] = {}
+    counts_of, pair_of = cache(view.window.counts), cache(view.window.pair)
     lates: dict[tuple[int, int, int], LateEvents] = {}
     kinds_of_violations = violation_kinds.of(view.product)
     instead = ranking.Alternatives(view.words)
     for candidate in candidates:
         first, second, rule, kind = candidate
         violation = kinds_of_violations.broken(rule, kind)
-        key = first, second
         # Most are left out for what their names can be worth, or for their counts: to look at examples takes longer.
-        most = ranking.trust(view, first, second) if key not in view.past.endings else None
+        most = ranking.trust(view, first, second) if (first, second) not in view.past.endings else None
         if most is not None and most * ranking.limit(violation) < least:
             continue
         if not ranking.possible(view, candidate, violation):
             continue
-        if key not in counts_of:
-            counts_of[key] = view.window.counts(first, second)
-        counts = counts_of[key]
+        counts = counts_of(first, second)
         if counts is None or (most is not None and most * ranking.at_most(counts, rule, violation) < least):
             continue
-        if key not in pairs:
-            pairs[key] = view.window.pair(first, second)
-        pair = pairs[key]
+        pair = pair_of(first, second)
         if pair is None:
             continue
         ending = next((ending for ending in pair.endings if ending.kind == kind), None)

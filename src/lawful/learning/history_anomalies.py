@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from lawful.learning import wording
 from lawful.learning.history_patterns import IndexedHistory
 from lawful.learning.history_scores import BrokenHistoryRule, Key
+from lawful.learning.learner_view import LearnerView
 from lawful.learning.ranking import BAR, MOST_OTHERS, MOST_SCENARIOS
 from lawful.learning.violation_kinds import Breach
 from lawful.learning.window_protocol import (
@@ -19,7 +20,6 @@ from lawful.learning.window_protocol import (
     HistoryExample,
     Rule,
     RuleState,
-    Site,
     Word,
 )
 
@@ -56,23 +56,23 @@ def rule_of(
     return Rule(a, b, pattern, *counts, state, tuple(more), True)
 
 
-def anomaly(cases: Sequence[BrokenHistoryRule], words: Sequence[Word], sites: Sequence[Site]) -> Anomaly:
+def anomaly(cases: Sequence[BrokenHistoryRule], view: LearnerView) -> Anomaly:
     """What one group is about: the first case speaks."""
     best = cases[0]
     scenarios: dict[int, ExampleScenario] = {}
     for history, example in best.bad:
-        scenario = _scenario(history, example, words, sites)
+        scenario = _scenario(history, example, view)
         if best.breach is Breach.FIRST:
             place = history.place(best.key, example)
-            scenario = scenario._replace(place=sites[place])
+            scenario = scenario._replace(place=view.sites[place])
         else:
             place = history.last_place(example)
         scenarios.setdefault(place, scenario)
-    rules = dict.fromkeys(_enforced_rule(case, words) for case in cases)
+    rules = dict.fromkeys(_enforced_rule(case, view.words) for case in cases)
     rule, *others = rules
     bad = tuple(scenarios.values())[:MOST_SCENARIOS]
     message = wording.of_history(rule, best.breach, best.kept, best.kept + best.broken, bad, best.changed)
-    good, more = _good(best, words, sites), tuple(others[:MOST_OTHERS])
+    good, more = _good(best, view), tuple(others[:MOST_OTHERS])
     return Anomaly(rule, best.score, bad, good, message, more, best.changed, best.old)
 
 
@@ -81,9 +81,7 @@ def _enforced_rule(case: BrokenHistoryRule, words: Sequence[Word]) -> Rule:
     return rule_of(case.key, case.others, pattern, case[3:6], RuleState.ENFORCING, words)
 
 
-def _scenario(
-    history: IndexedHistory, example: HistoryExample, words: Sequence[Word], sites: Sequence[Site]
-) -> ExampleScenario:
+def _scenario(history: IndexedHistory, example: HistoryExample, view: LearnerView) -> ExampleScenario:
     """The first and the last events of a history."""
     events: list[tuple[int, int]] = []
     for position, code in enumerate(history.order):
@@ -93,19 +91,19 @@ def _scenario(
             events.append((name, site))
     if len(events) > MOST_TRAIL:
         events = events[: MOST_TRAIL // 2] + events[-(MOST_TRAIL - MOST_TRAIL // 2) :]
-    shown = tuple((words[name].label, sites[site]) for name, site in events)
+    shown = tuple((view.words[name].label, view.sites[site]) for name, site in events)
     return ExampleScenario(example.object, example.count, shown, False)
 
 
-def _good(case: BrokenHistoryRule, words: Sequence[Word], sites: Sequence[Site]) -> ExampleScenario | None:
+def _good(case: BrokenHistoryRule, view: LearnerView) -> ExampleScenario | None:
     """The usual way to keep the rule, from the nearest place."""
     history, example = case.bad[0]
-    bad = sites[history.place(case.key, example)]
+    bad = view.sites[history.place(case.key, example)]
     usual = max((each for each in case.good if each.examples), key=lambda each: each.count, default=None)
     if usual is None:
         return None
-    nearest = min(usual.examples, key=lambda each: bad.distance(sites[usual.place(case.key, each)]))
-    return _scenario(usual, nearest, words, sites)
+    nearest = min(usual.examples, key=lambda each: bad.distance(view.sites[usual.place(case.key, each)]))
+    return _scenario(usual, nearest, view)
 
 
 def _object(example: HistoryExample) -> Hashable:

@@ -10,35 +10,24 @@ Two of the paper's templates are tried, with whole histories in place of a windo
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 
 from lawful.learning import exemptions, history_anomalies, history_patterns, vocabulary
 from lawful.learning.history_patterns import LEAST_ENDED, MOSTLY, IndexedHistory, final_events, number_of, owner
 from lawful.learning.history_scores import BrokenHistoryRule, HistoryScores, TriedRule
-from lawful.learning.learner_view import EarlierRuns, Judge
+from lawful.learning.learner_view import LearnerView
 from lawful.learning.violation_kinds import Breach
-from lawful.learning.window_protocol import ENDS, Anomaly, History, Rule, RuleState, Site, Word
+from lawful.learning.window_protocol import ENDS, Anomaly, History, Rule, RuleState
 
 
 class HistoryRules:
     """Tries rules on histories. Those of earlier runs count, but are not shown."""
 
-    def __init__(
-        self,
-        histories: Iterable[History],
-        words: Sequence[Word],
-        sites: Sequence[Site],
-        judge: Judge,
-        raising: Mapping[tuple[int, int], Sequence[int]],
-        doubt: float = 0.0,
-        earlier_runs: EarlierRuns | None = None,
-    ) -> None:
-        self._earlier_runs = earlier_runs or EarlierRuns()
-        self._words = words
-        self._sites = sites
-        self._judge = judge
-        self._scores = HistoryScores(words, sites, judge, raising, doubt, self._earlier_runs)
-        past = {history.order: history for history in history_patterns.merged(self._earlier_runs.histories)}
+    def __init__(self, histories: Iterable[History], view: LearnerView) -> None:
+        self._view = view
+        self._words = words = view.words
+        self._scores = HistoryScores(view)
+        past = {history.order: history for history in history_patterns.merged(view.past.histories)}
         self._histories = [IndexedHistory(history, past.pop(history.order, None)) for history in histories]
         self._histories += [IndexedHistory(History(history.order, 0, ()), history) for history in past.values()]
         self._final_events = final_events([(history.order, history.count) for history in self._histories], words)
@@ -76,14 +65,14 @@ class HistoryRules:
                 good, missing, after = self._split(key, ends, pool)
                 places = {history.place(key, each) for history in good for each in (*history.examples, *history.past)}
                 kept, broken = number_of(good), number_of(missing) + number_of(after)
-                if self._judge(kept, kept + broken, len(places)) is RuleState.ENFORCING:
+                if self._view.judge(kept, kept + broken, len(places)) is RuleState.ENFORCING:
                     counts = kept, broken, len(places)
                     yield history_anomalies.rule_of(key, ends, ENDS, counts, RuleState.ENFORCING, self._words)
 
     def anomalies(self) -> list[Anomaly]:
         """What is worth a look, the best first."""
         groups = history_anomalies.groups(self.cases())
-        return [history_anomalies.anomaly(group, self._words, self._sites) for group in groups]
+        return [history_anomalies.anomaly(group, self._view) for group in groups]
 
     def _pools(self) -> Iterator[tuple[int | str, list[IndexedHistory]]]:
         yield from self._by_event.items()
@@ -128,12 +117,12 @@ class HistoryRules:
                 if position < start:
                     before[name] += history.count
         # Most come before it by chance. Skip what no number of places could enforce, unless histories may be exempt.
-        exempting = bool(self._earlier_runs.files) or vocabulary.ends(self._words[key])
+        exempting = bool(self._view.past.files) or vocabulary.ends(self._words[key])
         usual: dict[int, bool] = {}  # by number
         for name, number in before.items():
             word = self._words[name]
             if number not in usual:
-                enforced = self._judge(number, total, number) is RuleState.ENFORCING
+                enforced = self._view.judge(number, total, number) is RuleState.ENFORCING
                 usual[number] = exempting or 2 * number > total or enforced
             if (
                 number < total

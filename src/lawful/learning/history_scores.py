@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator
 from math import sqrt
 from typing import NamedTuple
 
 from lawful.learning import vocabulary
 from lawful.learning.history_patterns import LEAST_ENDED, IndexedHistory, number_of
-from lawful.learning.learner_view import EarlierRuns, Judge
+from lawful.learning.learner_view import LearnerView
 from lawful.learning.ranking import (
     CHANGE,
     ELSEWHERE,
@@ -20,7 +20,7 @@ from lawful.learning.ranking import (
     places_with_loops,
 )
 from lawful.learning.violation_kinds import Breach
-from lawful.learning.window_protocol import MOST_HISTORY_EXAMPLES, HistoryExample, RuleState, Site, Word
+from lawful.learning.window_protocol import MOST_HISTORY_EXAMPLES, HistoryExample, RuleState
 
 _OMISSION_SHARE = 3  # of histories that are ended, for each that is not
 
@@ -66,21 +66,9 @@ class BrokenHistoryRule(NamedTuple):
 class HistoryScores:
     """Judges broken rules by what is known of events, places and earlier runs."""
 
-    def __init__(
-        self,
-        words: Sequence[Word],
-        sites: Sequence[Site],
-        judge: Judge,
-        raising: Mapping[tuple[int, int], Sequence[int]],
-        doubt: float,
-        earlier_runs: EarlierRuns,
-    ) -> None:
-        self._words = words
-        self._sites = sites
-        self._judge = judge
-        self._raising = raising
-        self._doubt = doubt  # what a rule is worth less of which no name says that something begins or ends
-        self._earlier_runs = earlier_runs
+    def __init__(self, view: LearnerView) -> None:
+        self._view = view
+        self._words = view.words
 
     def broken(self, tried: TriedRule, exempt: Container[tuple[int, ...]] = ()) -> Iterator[BrokenHistoryRule]:
         """What is broken, if the rule is enforced. Histories that are `exempt` count only if they are new."""
@@ -95,7 +83,7 @@ class HistoryScores:
         examples, good_places = tried.examples, tried.places(tried.good)
         bad_places = {history.place(tried.key, example) for history, example in examples}
         fresh = bad_places - good_places
-        omission = (news is False or not self._earlier_runs.files) and self._is_rare_omission(tried, good_places)
+        omission = (news is False or not self._view.past.files) and self._is_rare_omission(tried, good_places)
         few = omission and kept >= _OMISSION_SHARE * broken and len(good_places) >= LEAST_ENDED
         if not examples or not (few or self._enforced(kept, broken, len(good_places), len(fresh))):
             return
@@ -122,9 +110,9 @@ class HistoryScores:
         key, others, breach = tried[:3]
         factor = 1.0
         if not news:
-            files = {self._sites[site].file for site in good_places}
+            files = {self._view.sites[site].file for site in good_places}
             factor *= SAME_PLACE if bad_places <= good_places else 1.0
-            factor *= 1.0 if any(self._sites[site].file in files for site in bad_places) else OTHER_FILE
+            factor *= 1.0 if any(self._view.sites[site].file in files for site in bad_places) else OTHER_FILE
             factor *= ELSEWHERE if self._elsewhere(tried) else 1.0
         unfinished = breach is Breach.MISSING or (breach is Breach.FIRST and vocabulary.enters(self._words[others[0]]))
         if unfinished and self._all_raised(tried):
@@ -132,7 +120,7 @@ class HistoryScores:
         if not self._speaks(tried) and not news:
             # That what is made is used somehow is even less of a rule.
             made = isinstance(key, int) and vocabulary.makes(self._words[key])
-            factor *= (1 - self._doubt) ** (2 if made or breach is Breach.LAST else 1)
+            factor *= (1 - self._view.doubt) ** (2 if made or breach is Breach.LAST else 1)
         return factor
 
     def _is_rare_omission(self, tried: TriedRule, good_places: set[int]) -> bool:
@@ -156,7 +144,7 @@ class HistoryScores:
             return None
         before, alike = (sum(history.before for history in each) for each in (tried.good, tried.bad))
         events = tried.others if isinstance(tried.key, str) else (tried.key, *tried.others)
-        return self._earlier_runs.news(self._sites[place].file, events, before, alike)
+        return self._view.past.news(self._view.sites[place].file, events, before, alike)
 
     def _elsewhere(self, tried: TriedRule) -> bool:
         """Is the second event always at one place, and the first one not?"""
@@ -188,15 +176,15 @@ class HistoryScores:
         good, bad = tried.good, tried.bad
         kept, broken = sum(history.before for history in good), sum(history.before for history in bad)
         share = kept / max(1, kept + broken)
-        score = CHANGE * (0.5 + 0.5 * share) * (1.0 if self._speaks(tried) else sqrt(1 - self._doubt))
+        score = CHANGE * (0.5 + 0.5 * share) * (1.0 if self._speaks(tried) else sqrt(1 - self._view.doubt))
         counts = number_of(good), number_of(bad), len(tried.places(good))
         return BrokenHistoryRule(*tried[:3], *counts, changed, tuple(good), score, True)
 
     def _enforced(self, kept: int, broken: int, places: int, fresh: int) -> bool:
         """By the number of histories; or, if most keep it, by that of places: most objects may come by one of them."""
-        if self._judge(kept, kept + broken, places) is RuleState.ENFORCING:
+        if self._view.judge(kept, kept + broken, places) is RuleState.ENFORCING:
             return True
-        return kept > broken and self._judge(places, places + fresh, places) is RuleState.ENFORCING
+        return kept > broken and self._view.judge(places, places + fresh, places) is RuleState.ENFORCING
 
     def _speaks(self, tried: TriedRule) -> bool:
         """Does a name say that something begins, or ends? Of several ends that of the most frequent one."""
@@ -206,6 +194,6 @@ class HistoryScores:
     def _all_raised(self, tried: TriedRule) -> bool:
         """Did the last call of all that break it end in an exception?"""
         return all(
-            example.object in self._raising.get((history.last_name, history.last_place(example)), ())
+            example.object in self._view.raising.get((history.last_name, history.last_place(example)), ())
             for history, example in tried.examples
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from _thread import RLock
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from lawful.learning.anomaly_merging import combined
 from lawful.learning.event_numbering import EventNumbering, Numbers, Where
 from lawful.learning.history_rules import HistoryRules
 from lawful.learning.learned_json import learner_json
-from lawful.learning.learner_view import EndedHistories, LearnerView, doubt, judge_by
+from lawful.learning.learner_view import EndedHistories, LearnerView, doubt
 from lawful.learning.other_learners import OtherLearners
 from lawful.learning.parameters import Parameters
 from lawful.learning.reported_before import ReportedBefore, ReportRecord
@@ -195,7 +196,7 @@ class Learner:
                 self._parameters.templates,
                 self.numbering.words,
                 self.numbering.sites,
-                judge_by(self._tuner.program),
+                self._tuner.judge,
                 self.numbering.raising,
                 self._ended,
                 self._others.earlier_runs,
@@ -235,15 +236,8 @@ class Learner:
         """Rules about whole histories, as far as these had ended when the stream was last drained."""
         with self._lock:
             # The tuner counts what the window finds. What it learns from that is not for histories.
-            return HistoryRules(
-                self._others.histories(self._ended.histories),
-                self.numbering.words,
-                self.numbering.sites,
-                judge_by(self._tuner.loosest_program),
-                self.numbering.raising,
-                doubt(self._window.pairs + self._window.pruned),
-                self._others.earlier_runs,
-            )
+            view = replace(self.view(), judge=self._tuner.loosest_judge)
+            return HistoryRules(self._others.histories(self._ended.histories), view)
 
     def _in_window(self) -> list[Anomaly]:
         view = self.view()
@@ -269,30 +263,29 @@ class Learner:
             if shared is not None:
                 yield shared
 
-    def remember(self, known: Iterable[SharedPair]) -> None:
-        """See `OtherLearners.remember`."""
+    def remember(
+        self,
+        pairs: Iterable[SharedPair] = (),
+        histories: Iterable[SharedHistory] = (),
+        novelty: Mapping[Word, tuple[int, int]] = MappingProxyType({}),
+    ) -> None:
+        """Add what other runs have counted, with the same templates in the same order.
+
+        Their histories count, but what is wrong with them is not reported. `novelty`: by event, how many runs had it as
+        others before them did, and in how many of these something was new.
+        """
         with self._lock:
-            self._others.remember(self._window, known)
+            self._others.remember(self._window, pairs, histories, novelty)
 
     def shared_histories(self) -> Iterator[SharedHistory]:
         """The histories that this learner has seen itself, as far as they have ended."""
         with self._lock:
             return self._others.shared_histories(self._ended.histories)
 
-    def remember_histories(self, known: Iterable[SharedHistory]) -> None:
-        """See `OtherLearners.remember_histories`."""
-        with self._lock:
-            self._others.remember_histories(known)
-
     def novelty(self) -> dict[Word, bool]:
         """See `OtherLearners.novelty`."""
         with self._lock:
             return self._others.novelty(self._window, self._ended.histories)
-
-    def remember_novelty(self, known: Mapping[Word, tuple[int, int]]) -> None:
-        """See `OtherLearners.remember_novelty`."""
-        with self._lock:
-            self._others.remember_novelty(known)
 
     def report_record(self) -> ReportRecord | None:
         """What this run reports, for later ones, if it knows what earlier ones have reported."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lawful.learning import strategies
 from lawful.learning.history_patterns import final_events
-from lawful.learning.window_protocol import Counts, History, Instruction, Product, Rule, RuleState, Site, Window, Word
-
-Judge = Callable[[int, int, int], RuleState]  # of the numbers of satisfied scenarios, of all scenarios, and of contexts
-
-
-MOST_VERDICTS = 100_000  # that are cached
+from lawful.learning.strategies import Judge
+from lawful.learning.window_protocol import Counts, History, Product, Rule, Site, Window, Word
 
 _FEW_PAIRS = 10  # of events; with more of them, names count
 _MOST_DOUBT = 0.5
@@ -21,22 +16,6 @@ _MOST_DOUBT = 0.5
 def doubt(pairs: int) -> float:
     """How much a rule is to be doubted of which no name says anything, where so many pairs of events were tried."""
     return _MOST_DOUBT * (1 - min(1.0, _FEW_PAIRS / max(1, pairs)))
-
-
-def judge_by(program: Sequence[Instruction]) -> Judge:
-    """A judge of rules by the program of a strategy. Most rules have counts that others have, too."""
-    verdicts: dict[tuple[int, int, int], RuleState] = {}
-
-    def judge(satisfied: int, total: int, contexts: int) -> RuleState:
-        key = (satisfied, total, contexts)
-        verdict = verdicts.get(key)
-        if verdict is None:
-            if len(verdicts) == MOST_VERDICTS:
-                verdicts.clear()
-            verdict = verdicts[key] = strategies.judge(program, *key)
-        return verdict
-
-    return judge
 
 
 @dataclass(slots=True)

@@ -76,6 +76,7 @@ class Locality:
     _last: dict[int, int] = field(default_factory=dict)
     _far: _Bins = field(default_factory=lambda: _Bins())
     _begin: int = 0  # events before this trace
+    _before: tuple[int, ...] = (0,) * (2 + len(PAPER))  # events, pairs, and pairs within, before this trace
     _types: list[ClassLocality] = field(default_factory=list)  # by number of the word
     _sizes: list[int] = field(default_factory=lambda: list(PAPER))
 
@@ -106,7 +107,8 @@ class Locality:
         for tenth, count in enumerate(self._far.shared(self.events - self._begin, TENTHS)):
             self.phases[tenth] += count
         so_far = (self.events, self.pairs, *map(self.within, PAPER))
-        events, pairs, *within = (now - sum(before) for now, before in zip(so_far, self._before(), strict=True))
+        events, pairs, *within = (now - before for now, before in zip(so_far, self._before, strict=True))
+        self._before = so_far
         self.parts.append(TraceLocality(events, pairs, tuple(within)))
         self._last.clear()
         self._far = _Bins()
@@ -163,12 +165,6 @@ class Locality:
                 break
             best = smaller
         return best
-
-    def _before(self) -> Iterator[list[int]]:
-        """The numbers of the traces up to now, column by column."""
-        rows = [(part.events, part.pairs, *part.within) for part in self.parts]
-        for column in range(2 + len(PAPER)):
-            yield [row[column] for row in rows]
 
     def _pair(self, distance: int, position: int, kind: ClassLocality) -> None:
         self.pairs += 1

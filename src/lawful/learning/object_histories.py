@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from lawful.learning.window_protocol import (
     ALL_HISTORY_EVENTS,
     ALL_HISTORY_SITES,
@@ -15,35 +17,33 @@ from lawful.learning.window_protocol import (
 )
 
 
+@dataclass(slots=True)
 class _Open:
     """An object from which more may come."""
 
-    __slots__ = ("awake", "events", "kinds", "object", "seq", "slot", "touched")
+    object: int
+    slot: int
+    kinds: dict[int, list[int]] | None
+    """By name, in the order in which they came up: number and place of the first one and of the last one.
 
-    def __init__(self, id_: int, slot: int) -> None:
-        self.object = id_
-        self.slot = slot
-        self.awake = True  # it is in the window
-        self.touched = True  # it was, since it was last asked whether it can be ended
-        self.events = 0
-        self.seq = 0
-        # By name, in the order in which they came up: number and place of the first one and of the last one.
-        # None: there are too many of them.
-        self.kinds: dict[int, list[int]] | None = {}
+    None: there are too many of them.
+    """
+    in_window: bool = True
+    touched: bool = True  # it was in the window since it was last asked whether it can be ended
+    events: int = 0
+    seq: int = 0
 
     def weight(self) -> int:
         """Its different events, if they are more than a few."""
         return 0 if self.kinds is None or len(self.kinds) <= FEW_HISTORY_EVENTS else len(self.kinds)
 
 
+@dataclass(slots=True)
 class _Ended:
     """Objects with the same history. Examples are distinguished by their places."""
 
-    __slots__ = ("count", "examples")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.examples: dict[tuple[int, ...], tuple[int, int, list[int]]] = {}
+    count: int = 0
+    examples: dict[tuple[int, ...], tuple[int, int, list[int]]] = field(default_factory=dict)
 
 
 class ObjectHistories:
@@ -66,7 +66,7 @@ class ObjectHistories:
     def take(self, name: int, site: int, id_: int, seq: int) -> None:
         """Something happens to an object, which is in the window then."""
         history = self._open.get(id_) or self._begin(id_)
-        history.awake = history.touched = True
+        history.in_window = history.touched = True
         history.events += 1
         history.seq = seq
         kinds = history.kinds
@@ -92,7 +92,7 @@ class ObjectHistories:
         else:
             slot = len(self._slots)
             self._slots.append(None)
-        history = self._open[id_] = self._slots[slot] = _Open(id_, slot)
+        history = self._open[id_] = self._slots[slot] = _Open(id_, slot, {})
         return history
 
     def _make_room(self) -> None:
@@ -100,7 +100,7 @@ class ObjectHistories:
         for _ in range(2 * len(self._slots)):
             self._hand = (self._hand + 1) % len(self._slots)
             history = self._slots[self._hand]
-            if history is None or history.awake:
+            if history is None or history.in_window:
                 continue
             if not history.touched:
                 self._end(history)
@@ -109,7 +109,7 @@ class ObjectHistories:
 
     def rest(self, id_: int) -> None:
         """An object has left the window."""
-        self._open[id_].awake = False
+        self._open[id_].in_window = False
 
     def end(self) -> None:
         """The stream is over, and nothing is in the window."""

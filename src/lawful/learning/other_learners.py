@@ -31,25 +31,26 @@ class OtherLearners:
 
     # -- earlier runs -----------------------------------------------------------------------------
 
-    def remember(self, window: Window, known: Iterable[SharedPair]) -> None:
-        """Add what other runs have counted, with the same templates in the same order."""
-        for each in known:
-            key, endings, contexts, breaches = self._exchange.numbered_pair(each)
+    def remember(
+        self,
+        window: Window,
+        pairs: Iterable[SharedPair],
+        histories: Iterable[SharedHistory],
+        novelty: Mapping[Word, tuple[int, int]],
+    ) -> None:
+        """Add what other runs have counted, see `Learner.remember`."""
+        earlier, numbering = self.earlier_runs, self._numbering
+        for pair in pairs:
+            key, endings, contexts, breaches = self._exchange.numbered_pair(pair)
             window.remember(*key, endings, contexts)
             if window.counts(*key) is not None:  # else there are too many pairs, or it is dead
-                self.earlier_runs.add(key, endings, contexts, breaches)
-                self.earlier_runs.files.update(self._numbering.sites[site].file for site, _ in contexts)
-
-    def remember_histories(self, known: Iterable[SharedHistory]) -> None:
-        """Add histories of other runs: they count, but what is wrong with them is not reported."""
-        for each in known:
-            self.earlier_runs.histories.append(self._exchange.numbered_history(each))
-            self.earlier_runs.files.update(site.file for places, _, _ in each.places for site in places)
-
-    def remember_novelty(self, known: Mapping[Word, tuple[int, int]]) -> None:
-        """Add how many runs had an event as others before them did, and in how many of these something was new."""
-        self.earlier_runs.unstable.update(
-            self._numbering.word(*word) for word, (runs, news) in known.items() if news and news >= UNSTABLE * runs
+                earlier.add(key, endings, contexts, breaches)
+                earlier.files.update(numbering.sites[site].file for site, _ in contexts)
+        for history in histories:
+            earlier.histories.append(self._exchange.numbered_history(history))
+            earlier.files.update(site.file for places, _, _ in history.places for site in places)
+        earlier.unstable.update(
+            numbering.word(*word) for word, (runs, news) in novelty.items() if news and news >= UNSTABLE * runs
         )
 
     def novelty(self, window: Window, histories: Iterable[History]) -> dict[Word, bool]:

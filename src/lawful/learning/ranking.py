@@ -100,16 +100,11 @@ def score(evidence: Evidence) -> float:
     # Mistakes are rare. If there are many, the rule is wrong, or at least most of them are no mistakes.
     value /= max(1.0, evidence.broken_places) ** (1 / 3)
     value *= _BREACH[evidence.breach] * (1 - evidence.doubt)
-    if not evidence.same_file:
-        value *= OTHER_FILE
-    if evidence.same_place:
-        value *= SAME_PLACE
-    if evidence.elsewhere:
-        value *= ELSEWHERE
-    if evidence.cut_off:
-        value *= _CUT_OFF
-    if evidence.raised:
-        value *= RAISED
+    value *= 1.0 if evidence.same_file else OTHER_FILE
+    value *= SAME_PLACE if evidence.same_place else 1.0
+    value *= ELSEWHERE if evidence.elsewhere else 1.0
+    value *= _CUT_OFF if evidence.cut_off else 1.0
+    value *= RAISED if evidence.raised else 1.0
     return adjusted_by_earlier_runs(value, evidence.news)
 
 

@@ -124,13 +124,12 @@ class Store(Database):
     def histories(self) -> list[SharedHistory]:
         """All histories that were counted, of each the places that most objects have been to."""
         with self._reading():
-            return self._histories()
-
-    def _histories(self) -> list[SharedHistory]:
-        words, sites = self._words(), self._sites()
+            words, sites = self._words(), self._sites()
+            counted = sorted(self._table("lives", "id, words, turns, number"))
+            placed = self._table("life_places", "life, sites, number")
         places: defaultdict[int, list[tuple[tuple[Site, ...], int, int]]] = defaultdict(list)
         try:
-            for history, text, count in self._table("life_places", "life, sites, number"):
+            for history, text, count in placed:
                 places[history].append((tuple(sites[number] for number in _numbers(text)), count, 0))
             for known in places.values():
                 known.sort(key=lambda each: (-each[1], str(each[0])))
@@ -139,7 +138,7 @@ class Store(Database):
                 SharedHistory(
                     tuple(words[number] for number in _numbers(names)), _numbers(order), count, tuple(places[history])
                 )
-                for history, names, order, count in sorted(self._table("lives", "id, words, turns, number"))
+                for history, names, order, count in counted
             ]
         except (KeyError, ValueError):  # a number that nothing has, or that is longer than any
             message = "a life has an event or a place that is not there"
@@ -157,11 +156,8 @@ class Store(Database):
     def novelty(self) -> dict[Word, tuple[int, int]]:
         """By event: how many runs had it as others before them did, and in how many of these something was new."""
         with self._reading():
-            return self._novelty()
-
-    def _novelty(self) -> dict[Word, tuple[int, int]]:
-        counted = self._table("novelty", "word, runs, news")
-        words = self._words() if counted else {}
+            counted = self._table("novelty", "word, runs, news")
+            words = self._words() if counted else {}
         return {words[number]: (runs, news) for number, runs, news in counted}
 
     def _words(self) -> dict[int, Word]:
@@ -233,9 +229,9 @@ class Store(Database):
                     self._add_runs(connection, other.runs(), other.path)
                     for number, text in other._rows("SELECT id, templates FROM template_sets"):
                         writer.add_counts(text.split("\n"), other._pairs(number))
-                    writer.add_histories(other._histories())
+                    writer.add_histories(other.histories())
                     writer.add_reported(other._table("told", REPORTED))
-                    writer.add_novelty(other._novelty())
+                    writer.add_novelty(other.novelty())
 
     def _add_runs(self, connection: sqlite3.Connection, runs: Sequence[Run], source: str | None = None) -> None:
         for run in runs:

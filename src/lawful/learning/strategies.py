@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, TypeAlias
 
 from lawful.diagnostics import did_you_mean, quoted
@@ -17,7 +17,11 @@ DEFAULT = "meet(count, ratio, context)"
 MOST_NESTED = 32  # operators in operators; the C core keeps 64 states on its stack
 MOST_PARTS = 256
 
+MOST_VERDICTS = 100_000  # that are cached
+
 _LARGEST = 1e9
+
+Judge = Callable[[int, int, int], RuleState]  # of the numbers of satisfied scenarios, of all scenarios, and of contexts
 
 
 class Threshold(NamedTuple):
@@ -31,8 +35,7 @@ class Threshold(NamedTuple):
     lower: float  # what a user may choose
     upper: float
     strictest: float  # as far as the tuner goes
-    step: float
-    whole: bool
+    step: float  # 1 or more: it is a whole number
     meaning: str
 
     @property
@@ -52,50 +55,24 @@ class Threshold(NamedTuple):
         if not self.lower <= number <= self.upper:  # which NaN is not either
             message = f"{number:g} is not between {self.lower:g} and {self.upper:g}"
             raise LawfulError("threshold-range", message, where=self.name, hint=hint)
-        if self.whole and not number.is_integer():
+        if self.step >= 1 and not number.is_integer():
             raise LawfulError("threshold-range", f"{number:g} is no whole number", where=self.name, hint=hint)
         return number
 
 
 # The tuner must not reach values that end all learning. A rule that is new has few scenarios, so `count.dead` is 1 at
 # most, for rules that were never satisfied. With `ratio.enforce` at 1 no rule that has ever failed would be enforced.
-THRESHOLDS: Mapping[str, Threshold] = {
-    threshold.name: threshold
-    for threshold in (
-        Threshold(
-            "count.enforce", 4, 0, _LARGEST, 256, 1, True, "how often an enforced rule was satisfied, and once more"
-        ),
-        Threshold(
-            "count.dead", 0, 0, _LARGEST, 1, 1, True, "how often a rule must have been satisfied, not to be dead"
-        ),
-        Threshold(
-            "ratio.enforce",
-            0.75,
-            0,
-            1,
-            0.995,
-            0.005,
-            False,
-            "the share of satisfied scenarios above which a rule is enforced",
-        ),
-        Threshold(
-            "ratio.dead", 0.6, 0, 1, 0.75, 0.01, False, "the share of satisfied scenarios below which a rule is dead"
-        ),
-        Threshold(
-            "ratio.patience", 32, 1, _LARGEST, 8, 4, True, "how many scenarios it takes until a rule can be dead"
-        ),
-        Threshold(
-            "context.enforce",
-            1,
-            0,
-            MOST_CONTEXTS,
-            16,
-            1,
-            True,
-            "the number of places that an enforced rule was seen at",
-        ),
-    )
-}
+_THRESHOLDS = (
+    Threshold("count.enforce", 4, 0, _LARGEST, 256, 1, "how often an enforced rule was satisfied, and once more"),
+    Threshold("count.dead", 0, 0, _LARGEST, 1, 1, "how often a rule must have been satisfied, not to be dead"),
+    Threshold(
+        "ratio.enforce", 0.75, 0, 1, 0.995, 0.005, "the share of satisfied scenarios above which a rule is enforced"
+    ),
+    Threshold("ratio.dead", 0.6, 0, 1, 0.75, 0.01, "the share of satisfied scenarios below which a rule is dead"),
+    Threshold("ratio.patience", 32, 1, _LARGEST, 8, 4, "how many scenarios it takes until a rule can be dead"),
+    Threshold("context.enforce", 1, 0, MOST_CONTEXTS, 16, 1, "the number of places that an enforced rule was seen at"),
+)
+THRESHOLDS: Mapping[str, Threshold] = {threshold.name: threshold for threshold in _THRESHOLDS}
 
 
 class Basic(NamedTuple):
@@ -191,6 +168,11 @@ def judge(program: Sequence[Instruction], satisfied: int, total: int, contexts: 
             state = max(stack.pop(), right) if op == Op.JOIN else min(stack.pop(), right)
         stack.append(state)
     return stack.pop()
+
+
+def judge_by(program: Sequence[Instruction]) -> Judge:
+    """A judge of rules by the program of a strategy. It caches: most rules have counts that others have, too."""
+    return lru_cache(MOST_VERDICTS)(partial(judge, program))
 
 
 def _instructions(tree: Tree, values: Mapping[str, float]) -> Iterator[Instruction]:

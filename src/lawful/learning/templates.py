@@ -71,13 +71,6 @@ class TemplateAutomaton(NamedTuple):
     step: tuple[tuple[int, int], ...]  # by state, the first one is the start: the next one for a and b
     accepting: tuple[bool, ...]
 
-    def accepts(self, word: Iterable[int]) -> bool:
-        """Is this word, 0 for a and 1 for b, in the language?"""
-        state = 0
-        for letter in word:
-            state = self.step[state][letter]
-        return self.accepting[state]
-
     def swapped(self) -> TemplateAutomaton:
         """The same with a for b and b for a."""
         return _minimal([(b, a) for a, b in self.step], self.accepting)

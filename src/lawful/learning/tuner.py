@@ -8,10 +8,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from lawful.errors import LawfulError
 from lawful.learning import strategies
 from lawful.learning.parameters import Parameters
-from lawful.learning.strategies import Strategy, Threshold
+from lawful.learning.strategies import Judge, Strategy, Threshold, judge_by
 from lawful.learning.window_protocol import Instruction
 
 MOST_MOVES = 1000  # that are remembered one by one
@@ -56,7 +55,7 @@ class Tuner:
         self._effects: dict[str, deque[float]] = {name: deque(maxlen=REMEMBERED) for name in self._values}
         self._random = random.Random(seed)
         self._last_anomalies: int | None = None  # at the last move, if its effect is still to be observed
-        self.budget = budget
+        self.budget = budget  # how many anomalies are expected
 
     # --- what can be read and changed at any time ---------------------------------------------------------------------
 
@@ -64,22 +63,6 @@ class Tuner:
     def values(self) -> dict[str, float]:
         """The thresholds as they are now."""
         return dict(self._values)
-
-    @property
-    def loosest(self) -> dict[str, float]:
-        """The thresholds as they were given: the tuner goes no further back."""
-        return dict(self._loosest)
-
-    @property
-    def budget(self) -> int:
-        """How many anomalies are expected."""
-        return self._budget
-
-    @budget.setter
-    def budget(self, budget: int) -> None:
-        if budget < 0:
-            raise LawfulError("threshold-range", f"{budget} is less than none", where="budget")
-        self._budget = budget
 
     def set(self, name: str, value: float) -> None:
         """The user's own value. From now on it is the loosest one."""
@@ -120,9 +103,14 @@ class Tuner:
         return self.strategy.program(self._values)
 
     @property
-    def loosest_program(self) -> list[Instruction]:
-        """The strategy with the thresholds as they were given."""
-        return self.strategy.program(self._loosest)
+    def judge(self) -> Judge:
+        """A judge with the thresholds as they are now."""
+        return judge_by(self.program)
+
+    @property
+    def loosest_judge(self) -> Judge:
+        """A judge with the thresholds as they were given."""
+        return judge_by(self.strategy.program(self._loosest))
 
     def power(self, name: str) -> float | None:
         """By how much one step towards the stricter raises the objective: the mean of the last observed effects."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from lawful import core
 from lawful.errors import LawfulError
 from lawful.learning import window_protocol
 from lawful.learning.object_histories import ObjectHistories
-from lawful.learning.strategies import judge
+from lawful.learning.strategies import judge_by
 from lawful.learning.window_protocol import (
     ALL_EXAMPLES,
     ALL_USAGES,
@@ -46,25 +47,21 @@ def make(product: Product, size: int, most_pairs: int = 0, which: str = "") -> w
     return cast(window_protocol.Window, core.native.Window(product, size, most_pairs))
 
 
+@dataclass(slots=True)
 class _Run:
     """The expired events of one name on one object, while more of them are in the window."""
 
-    __slots__ = ("position", "site")
-
-    def __init__(self, site: int) -> None:
-        self.site = site
-        self.position = 0
+    site: int
+    position: int = 0
 
 
+@dataclass(slots=True)
 class _Scenario:
     """Of a pair, for one object. While it is no more than a run of one event, it is not written down."""
 
-    __slots__ = ("pair", "site", "state")
-
-    def __init__(self, pair: _Pair, state: int, site: int) -> None:
-        self.pair = pair
-        self.state = state
-        self.site = site
+    pair: _Pair
+    state: int
+    site: int
 
 
 _NONE: dict[int, _Scenario] = {}  # never written to
@@ -82,66 +79,44 @@ class _Subject:
         self.trail: deque[tuple[int, int]] = deque(maxlen=MOST_TRAIL)
 
 
+@dataclass(slots=True)
 class _Kept:
     """An example that is still counted."""
 
-    __slots__ = ("count", "example")
-
-    def __init__(self, example: Example) -> None:
-        self.example = example
-        self.count = 0
+    example: Example
+    count: int = 0
 
     def shown(self) -> Example:
         return self.example._replace(count=self.count)
 
 
+@dataclass(slots=True, kw_only=True)
 class _Usage(_Kept):
     """Runs that began at one place, of one length class, with the same company. See `window_protocol.Window`."""
 
-    __slots__ = ("company", "first", "last", "position")
-
-    def __init__(self, example: Example, position: int, company: frozenset[int]) -> None:
-        super().__init__(example)
-        self.position = position
-        self.company = company
-        self.first = self.last = example.seq
+    position: int
+    company: frozenset[int]
+    last: int = 0  # number of the event that ended the last of them
 
 
+@dataclass(slots=True)
 class _Event:
-    __slots__ = ("runs", "usages")
-
-    def __init__(self, positions: int) -> None:
-        self.runs = [0] * positions  # how many have ended, by length class
-        self.usages: dict[tuple[int, int, frozenset[int]], _Usage] = {}
+    runs: list[int]  # how many have ended, by length class
+    usages: dict[tuple[int, int, frozenset[int]], _Usage] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class _Pair:
-    __slots__ = (
-        "apart",
-        "contexts",
-        "created",
-        "ended",
-        "examples",
-        "first",
-        "firsts",
-        "places",
-        "remembered",
-        "second",
-    )
-
-    def __init__(
-        self, first: int, second: int, created: int, apart: tuple[list[int], list[int]], kinds: int, rules: int
-    ) -> None:
-        self.first = first
-        self.second = second
-        self.created = created
-        self.apart = apart  # by letter and length class: the runs of that event which are no scenarios of this pair
-        self.ended = [0] * kinds  # scenarios that were written down
-        self.firsts: dict[int, int] = {}  # by kinds with both letters
-        self.examples: dict[int, dict[int, _Kept]] = {}  # by kind and place
-        self.contexts: dict[int, int] = {}
-        self.places = [0] * rules  # how many contexts have the rule
-        self.remembered = [0] * kinds  # of earlier runs
+    first: int
+    second: int
+    created: int
+    apart: tuple[list[int], list[int]]  # by letter and length class: runs of that event that this pair does not count
+    ended: list[int]  # by kind: scenarios that were written down
+    remembered: list[int]  # the same of earlier runs
+    places: list[int]  # by rule: how many contexts have it
+    firsts: dict[int, int] = field(default_factory=dict)  # by kinds with both letters
+    examples: dict[int, dict[int, _Kept]] = field(default_factory=dict)  # by kind and place
+    contexts: dict[int, int] = field(default_factory=dict)
 
     def satisfy(self, site: int, satisfied: int) -> None:
         """A scenario that began at this place satisfied these rules."""
@@ -318,7 +293,8 @@ class Window:
             return None
         before = (list(self._event(first).runs), list(self._event(second).runs))
         product = self._product
-        pair = _Pair(first, second, self._expired(), before, len(product.satisfied), len(product.size))
+        kinds, rules = len(product.satisfied), len(product.size)
+        pair = _Pair(first, second, self._expired(), before, [0] * kinds, [0] * kinds, [0] * rules)
         self._pairs[key] = pair
         self.pairs += 1
         for subject in self._subjects.values():
@@ -329,7 +305,7 @@ class Window:
     def _event(self, name: int) -> _Event:
         event = self._events.get(name)
         if event is None:
-            event = self._events[name] = _Event(len(self._lengths.states))
+            event = self._events[name] = _Event([0] * len(self._lengths.states))
         return event
 
     def _follow(self, subject: _Subject, pair: _Pair, state: int, site: int) -> None:
@@ -363,7 +339,9 @@ class Window:
             if len(event.usages) >= (MOST_USAGES if self._usages < ALL_USAGES else FEW_USAGES):
                 return
             self._usages += 1
-            usage = event.usages[key] = _Usage(self._example(subject, run.site, site, id_), run.position, key[2])
+            usage = event.usages[key] = _Usage(
+                self._example(subject, run.site, site, id_), position=run.position, company=key[2]
+            )
         usage.count += 1
         usage.last = self._expired()
 
@@ -413,7 +391,7 @@ class Window:
         if self._product.letters[kind] == _BOTH:
             return pair.firsts[kind]
         usage = next(self._alone(pair, kind), None)  # the first to come up, though maybe before the pair
-        return max(usage.first if usage else 0, pair.created + 1)
+        return max(usage.example.seq if usage else 0, pair.created + 1)
 
     def _satisfied(self, counts: Sequence[int]) -> list[int]:
         satisfied = [0] * len(self._product.size)
@@ -467,7 +445,7 @@ class Window:
 
     def survey(self, program: Sequence[Instruction], prune: bool) -> Survey:
         _check(program)
-        verdicts: dict[tuple[int, int, int], RuleState] = {}
+        judge = judge_by(program)
         number = [0] * len(RuleState)
         candidates: list[Candidate] = []
         dead: list[_Pair] = []
@@ -478,11 +456,8 @@ class Window:
             satisfied = self._satisfied(counts)
             enforcing: list[int] = []
             alive = False
-            for rule, evidence in enumerate(zip(satisfied, pair.places, strict=True)):
-                key = (evidence[0], total, evidence[1])
-                verdict = verdicts.get(key)
-                if verdict is None:
-                    verdict = verdicts[key] = judge(program, *key)
+            for rule, (kept, places) in enumerate(zip(satisfied, pair.places, strict=True)):
+                verdict = judge(kept, total, places)
                 number[verdict] += 1
                 alive = alive or verdict != RuleState.DEAD
                 if verdict == RuleState.ENFORCING:

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from lawful.laws.rml import syntax
-from lawful.laws.rml.data_parser import DataParser
-from lawful.laws.rml.lexer import CONSTANTS
-from lawful.laws.rml.recursion import Step
+from lawful.laws.rml.data_parser import LITERALS, DataParser
 from lawful.laws.rml.syntax import EXPRESSION_LEVELS, Argument, Data, EventUse, Expression
 from lawful.laws.rml.token_reader import MAX_NESTING, NUMBERS, SyntaxFailure
 
@@ -38,7 +36,7 @@ EXPRESSION_HINTS = {
 class ExpressionParser(DataParser):
     """Reads trace expressions."""
 
-    def expression(self) -> Step[Expression]:
+    def expression(self) -> Expression:
         """A whole expression, by operator precedence with explicit stacks; spans include a group's parentheses."""
         self.descend()
         operands: list[tuple[Expression, int, int]] = []
@@ -53,7 +51,7 @@ class ExpressionParser(DataParser):
             parts: list[tuple[Expression, int, int]] = []
             while True:
                 start = self.token.start
-                node: Expression = yield self.primary()
+                node = self.primary()
                 levels = 0
                 while (kind := self.kind) in _POSTFIX or (kind == "{" and self.peek() in NUMBERS):
                     levels += 1
@@ -89,24 +87,21 @@ class ExpressionParser(DataParser):
         self.expect(
             "}", hint="a repetition is written `A{3}`; for a range write `A{2} A?`" if self.kind == "," else None
         )
-        if not isinstance(count.value, int):  # unreachable: tokens of this kind carry whole numbers
-            raise TypeError(count.value)
+        assert isinstance(count.value, int)
         return syntax.Times(body, count.value, span=(start, self.last_end))
 
-    def primary(self) -> Step[Expression]:
+    def primary(self) -> Expression:
         token = self.token
         if self.at in self.starts:
             self.unexpected("an expression")
         match token.kind:
             case "LID":
-                event: Expression = yield self.event_or_filter()
-                return event
+                return self.event_or_filter()
             case "UID":
-                call: Expression = yield self.call()
-                return call
+                return self.call()
             case "(":
                 self.advance()
-                inner: Expression = yield self.expression()
+                inner = self.expression()
                 self.expect(")", "an operator or `)`", EXPRESSION_HINTS.get(self.kind))
                 return inner
             case "empty" | "all":
@@ -116,38 +111,34 @@ class ExpressionParser(DataParser):
                 self.at += 2
                 names = self.names("a variable", (";",))
                 self.advance()
-                body: Expression = yield self.expression()
+                body = self.expression()
                 self.expect("}", "an operator or `}`", EXPRESSION_HINTS.get(self.kind))
                 return syntax.Let(names, body, span=(token.start, self.last_end))
             case "if":
                 self.advance()
                 self.expect("(", hint="a condition stands in parentheses: `if (x > 0) A else B`")
-                condition: Data = yield self.data()
+                condition = self.data()
                 self.expect(")", "an operator or `)`", "equality is `==`" if self.kind == "=" else None)
-                then: Expression = yield self.expression()
+                then = self.expression()
                 self.expect("else", "an operator or `else`", "write `else empty` if nothing should follow")
-                otherwise: Expression = yield self.expression()
+                otherwise = self.expression()
                 return syntax.If(condition, then, otherwise, span=(token.start, self.last_end))
         self.no_expression()
 
-    def call(self) -> Step[Expression]:
+    def call(self) -> Expression:
         """``G`` or ``G<x, y>``."""
         name = self.advance()
-        args: list[Data] = []
-        starts_value = (*NUMBERS, "STRING", "-", *CONSTANTS)
+        args: tuple[Data, ...] = ()
+        starts_value = ("-", *LITERALS)
         if self.accept("<"):
-            while True:
-                value: Data = yield self.data(angle=True)
-                args.append(value)
-                if not self.accept(","):
-                    break
+            args = self.separated(lambda: self.data(angle=True))
             hint = "put a comparison between `<...>` into parentheses"
             self.expect(">", "`,` or `>`", hint if self.kind == ">=" else None)
             if self.kind in starts_value:
                 self.unexpected("an operator or `;`", hint)
         elif self.kind == "(" and self.peek() in starts_value:
             self.unexpected("an operator or `;`", "arguments of an equation stand in `<...>`")
-        return syntax.EquationCall(name.text, tuple(args), span=(name.start, self.last_end))
+        return syntax.EquationCall(name.text, args, span=(name.start, self.last_end))
 
     def no_expression(self) -> NoReturn:
         kind = self.kind
@@ -160,14 +151,14 @@ class ExpressionParser(DataParser):
             hint = "the trace without events is `empty`"
         self.unexpected("an expression", hint)
 
-    def event_or_filter(self) -> Step[Expression]:
+    def event_or_filter(self) -> Expression:
         name = self.advance()
         args: tuple[Argument, ...] = ()
         if self.kind == "(":
             # `a (b \/ c)` is a concatenation and `p (x)` has an argument: only the whole parenthesis tells.
             before = self.at, self.depth, len(self.errors)
             try:
-                args = yield self.arguments()
+                args = self.arguments()
             except SyntaxFailure as failure:
                 if self.abandoned is None or failure.offset > self.abandoned.offset:
                     self.abandoned = failure
@@ -176,8 +167,6 @@ class ExpressionParser(DataParser):
         use = EventUse(name.text, args, span=(name.start, self.last_end))
         if not self.accept(">>"):
             return syntax.Event(use, span=use.span)
-        body: Expression = yield self.expression()
-        otherwise: Expression | None = None
-        if self.accept(":"):
-            otherwise = yield self.expression()
+        body = self.expression()
+        otherwise = self.expression() if self.accept(":") else None
         return syntax.Filter(use, body, otherwise, span=(name.start, self.last_end))

@@ -24,7 +24,7 @@ from lawful.laws.rml.equations import (
     values,
 )
 from lawful.laws.rml.printer import format_data, format_event, format_expression
-from lawful.laws.rml.recursion import Failure, Step, run
+from lawful.laws.rml.recursion import with_deep_recursion
 from lawful.laws.rml.syntax import Argument, Concat, EventUse, Expression, Literal, Or, Pattern, Shuffle, Specification
 
 MAX_ITEMS = 64  # events an expression can begin with, and alternatives of one event type, that are looked at
@@ -63,7 +63,7 @@ class Alternative(NamedTuple):
     guards: frozenset[object] = frozenset()
 
 
-class _TooComplex(Failure):
+class _TooComplex(Exception):
     """This event type is passed over."""
 
 
@@ -222,12 +222,12 @@ class _OverlapChecker:
         key = (item.name, item.args)
         if key not in self.expanded:
             try:
-                run(self._expand(item.name, item.args))
+                with_deep_recursion(lambda: self._expand(item.name, item.args))
             except _TooComplex:
                 self.expanded[key] = None
         return self.expanded[key]
 
-    def _expand(self, name: str, args: tuple[Flat, ...]) -> Step[tuple[Alternative, ...]]:
+    def _expand(self, name: str, args: tuple[Flat, ...]) -> tuple[Alternative, ...]:
         key = (name, args)
         if key in self.expanded:
             known = self.expanded[key]
@@ -242,8 +242,7 @@ class _OverlapChecker:
             own: list[Alternative] = []
             for use in declaration.uses:
                 inner_args = tuple(_flatten_argument(arg, env) for arg in use.args)
-                inner: tuple[Alternative, ...] = yield self._expand(use.name, inner_args)
-                own += inner
+                own += self._expand(use.name, inner_args)
                 if len(own) > MAX_ITEMS:
                     raise _TooComplex
             if not isinstance(declaration.body, tuple):

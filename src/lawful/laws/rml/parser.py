@@ -1,4 +1,4 @@
-"""The parser of RML: recursive descent on a heap-allocated stack, going on after an error to find the others.
+"""The parser of RML: recursive descent that goes on after an error to find the others.
 
 Each kind of thing in a law has a parser of its own, over that of what stands inside it; this one reads statements.
 """
@@ -7,22 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lawful.diagnostics import LawSourceError, Source, quoted
+from lawful.diagnostics import Diagnostic, LawSourceError, Source, quoted
+from lawful.laws.rml.data_parser import LITERALS
 from lawful.laws.rml.expression_parser import EXPRESSION_HINTS, ExpressionParser
-from lawful.laws.rml.lexer import CONSTANTS, keyword_hint
-from lawful.laws.rml.recursion import Step, run
-from lawful.laws.rml.syntax import (
-    AnyOf,
-    Data,
-    Declaration,
-    Equation,
-    EventUse,
-    Expression,
-    Name,
-    Pattern,
-    Specification,
-)
-from lawful.laws.rml.token_reader import NUMBERS, SyntaxFailure
+from lawful.laws.rml.lexer import keyword_hint
+from lawful.laws.rml.recursion import with_deep_recursion
+from lawful.laws.rml.syntax import AnyOf, Declaration, Equation, EventUse, Name, Pattern, Specification
+from lawful.laws.rml.token_reader import SyntaxFailure
 
 _END_HINTS = {
     ")": "there is no `(` for it",
@@ -35,18 +26,17 @@ _END_HINTS = {
 
 def parse(text: str, *, name: str = "<law>") -> Specification:
     """The syntax tree of a law. Raises a `LawSourceError` with every syntax error found."""
-    parser = _Parser(text)
-    specification = parser.specification()
-    if parser.errors:
+    specification, errors = with_deep_recursion(lambda: _Parser(text).specification())
+    if errors:
         # By place; the sort is stable, so errors of one place keep their order.
-        raise LawSourceError(sorted(parser.errors, key=lambda each: each.span), Source(text, name))
+        raise LawSourceError(sorted(errors, key=lambda each: each.span), Source(text, name))
     return specification
 
 
 class _Parser(ExpressionParser):
     """Reads statements."""
 
-    def specification(self) -> Specification:
+    def specification(self) -> tuple[Specification, list[Diagnostic]]:
         declarations: list[Declaration] = []
         equations: list[Equation] = []
         while self.kind != "END":
@@ -56,14 +46,14 @@ class _Parser(ExpressionParser):
             try:
                 if self.kind == "UID" and self._looks_like_declaration():
                     self._wrong_case("an event type", "lower", str.lower)
-                    run(self.declaration())
+                    self.declaration()
                 elif self.kind == "UID":
-                    equations.append(run(self.equation()))
+                    equations.append(self.equation())
                 elif self.kind == "LID" and self.peek() in ("=", "<"):
                     self._wrong_case("an equation", "upper", str.upper)
-                    run(self.equation())
+                    self.equation()
                 elif self.kind == "LID":
-                    declaration = run(self.declaration())
+                    declaration = self.declaration()
                     declarations.append(declaration)
                     if equations:
                         self.report(
@@ -79,7 +69,7 @@ class _Parser(ExpressionParser):
                     )
             except SyntaxFailure as failure:
                 self._recover(failure, start)
-        return Specification(tuple(declarations), tuple(equations))
+        return Specification(tuple(declarations), tuple(equations)), self.errors
 
     def _wrong_case(self, what: str, case: str, change: Callable[[str], str]) -> None:
         name = self.token.text
@@ -99,23 +89,19 @@ class _Parser(ExpressionParser):
             failure = abandoned if further else failure
         if failure.diagnostic:
             self.errors.append(failure.diagnostic)
-        self.at = max(self.at, start)
-        depth = 0
-        for token in self.tokens[start : self.at]:
-            depth += (token.kind == "{") - (token.kind == "}")
-        if self.at == start and self.kind != "END":
-            depth += (self.kind == "{") - (self.kind == "}")
-            at_end = self.accept(";")
-            if at_end:
+        if self.at <= start and self.tokens[start].kind != "END":
+            self.at = start + 1
+            if self.tokens[start].kind == ";":
                 return
-            self.at += 1
+        kinds = [token.kind for token in self.tokens[start : self.at]]
+        depth = kinds.count("{") - kinds.count("}")
         while self.kind != "END" and self.at not in self.starts:
-            token = self.advance()
-            depth += (token.kind == "{") - (token.kind == "}")
-            if token.kind == ";" and depth <= 0:
+            kind = self.advance().kind
+            depth += (kind == "{") - (kind == "}")
+            if kind == ";" and depth <= 0:
                 return
 
-    def equation(self) -> Step[Equation]:
+    def equation(self) -> Equation:
         name = self.advance()
         params: tuple[str, ...] = ()
         if self.accept("<"):
@@ -129,7 +115,7 @@ class _Parser(ExpressionParser):
             if self.kind == "==":
                 hint = "an equation has a single `=`"
             self.expect("=", hint=hint)
-        body: Expression = yield self.expression()
+        body = self.expression()
         end = self.end_of_statement()
         return Equation(name.text, params, body, span=(name.start, end))
 
@@ -139,9 +125,9 @@ class _Parser(ExpressionParser):
             self.unexpected("`;`", hint)
         return self.advance().end
 
-    def declaration(self) -> Step[Declaration]:
+    def declaration(self) -> Declaration:
         name = self.token
-        head: EventUse = yield self.event_use()
+        head = self.event_use()
         negated = self.accept("not")
         if self.kind != "matches":
             close = keyword_hint(self.token)
@@ -154,17 +140,15 @@ class _Parser(ExpressionParser):
         params = self.head_parameters(head)
         body: Pattern | tuple[EventUse, ...]
         if self.kind == "LID":
-            body = yield self.event_types()
+            body = self.event_types()
         else:
-            body = yield self.pattern(top=True)
+            body = self.pattern(top=True)
             options = body.options if isinstance(body, AnyOf) else (body,)
             for option in options:
                 if isinstance(option, Name) and option.name not in params:
                     self.mixed_body(option.span)
-        guard: Data | None = None
-        if self.accept("with"):
-            guard = yield self.data()
-        elif self.kind == "if":
+        guard = self.data() if self.accept("with") else None
+        if guard is None and self.kind == "if":
             self.unexpected("`with` or `;`", "a condition on an event follows `with`")
         if self.kind != ";":
             hint = EXPRESSION_HINTS.get(self.kind)
@@ -193,14 +177,13 @@ class _Parser(ExpressionParser):
             params.append(argument.name)
         return tuple(params)
 
-    def event_types(self) -> Step[tuple[EventUse, ...]]:
+    def event_types(self) -> tuple[EventUse, ...]:
         uses: list[EventUse] = []
         while True:
-            if self.kind in ("{", "[", "(", "STRING", "_", "-", *NUMBERS, *CONSTANTS):
+            if self.kind in ("{", "[", "(", "_", "-", *LITERALS):
                 self.mixed_body(self.token.span)
             if self.kind != "LID":
                 self.unexpected("an event type")
-            use: EventUse = yield self.event_use()
-            uses.append(use)
+            uses.append(self.event_use())
             if not self.accept("|"):
                 return tuple(uses)

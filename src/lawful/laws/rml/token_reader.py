@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from lawful.diagnostics import Diagnostic, Span, quoted
 from lawful.laws.rml.lexer import KEYWORDS, Token, keyword_hint, tokenize
-from lawful.laws.rml.recursion import Failure
+
+T = TypeVar("T")
 
 MAX_NESTING = 2_000
 """Groups, filters, branches or postfix operators inside each other; flat chains of operators may be of any length."""
@@ -15,7 +17,7 @@ NUMBERS = ("INT", "FLOAT")
 """The kinds of tokens that carry one."""
 
 
-class SyntaxFailure(Failure):
+class SyntaxFailure(Exception):
     """Parsing cannot go on here. Without a diagnostic the reason was already reported."""
 
     def __init__(self, diagnostic: Diagnostic | None, offset: int) -> None:
@@ -100,6 +102,13 @@ class TokenReader:
     def too_deep(self) -> NoReturn:
         message = f"nested more than {MAX_NESTING:,} levels deep"
         self.fail("rml-too-deep", message, self.token.span, "give a part of it a name of its own: `Part = ...;`")
+
+    def separated(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """``x, y``: one or more."""
+        items = [item()]
+        while self.accept(","):
+            items.append(item())
+        return tuple(items)
 
     def names(self, what: str, closing: tuple[str, ...]) -> tuple[str, ...]:
         """``x, y``, all different."""

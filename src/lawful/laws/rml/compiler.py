@@ -37,6 +37,9 @@ class Clause:
     guard: NamedRef | None
 
 
+Clauses = Mapping[syntax.EventKey, tuple[Clause, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Equation:
     params: tuple[int, ...]  # variable ids: those written, then those free in the body
@@ -50,7 +53,7 @@ class CompiledLaw:
 
     terms: Terms
     equations: Mapping[str, Equation]
-    clauses: Mapping[tuple[str, int], tuple[Clause, ...]]
+    clauses: Clauses
     patterns: patterns.PatternTable
     main: Term
     variables: int  # ids from here on are free to use
@@ -79,48 +82,10 @@ class _Compiler:
 
     def compiled(self) -> CompiledLaw:
         equations = {equation.name: self.equation(equation) for equation in self.spec.equations}
-        clauses: dict[tuple[str, int], tuple[Clause, ...]] = {("any", 0): (self.any_event(),), ("none", 0): ()}
-        for declaration in self.spec.declarations:
-            clauses[declaration.key] = (*clauses.get(declaration.key, ()), self.clause(declaration))
-        clauses = _telling_fields_first(clauses)
+        clauses = compile_event_types(self.spec)
         main = self.terms.make(terms.CALL, "Main", self.extra("Main", self.undeclared))
         undeclared = frozenset(self.undeclared.values())
         return CompiledLaw(self.terms, equations, clauses, patterns.PatternTable(), main, self.variables, undeclared)
-
-    # -- event types ------------------------------------------------------------------------------
-
-    def any_event(self) -> Clause:
-        return Clause((), False, (self.pattern(syntax.ObjectPattern(())),), None)
-
-    def clause(self, declaration: syntax.Declaration) -> Clause:
-        options: list[Direct | Use] = [Use(use.name, tuple(map(named_ref, use.args))) for use in declaration.uses]
-        if not isinstance(declaration.body, tuple):
-            options += map(self.pattern, patterns.alternatives(declaration.body))
-        guard = None if declaration.guard is None else named_ref(declaration.guard)
-        return Clause(declaration.params, declaration.negated, tuple(options), guard)
-
-    def pattern(self, pattern: syntax.Pattern) -> Direct:
-        names: list[str] = []
-
-        def tree(node: syntax.Pattern) -> patterns.PatternTree:
-            match node:
-                case syntax.Name(name):
-                    names.append(name)
-                    return "capture", len(names) - 1
-                case syntax.Literal(value):
-                    return "literal", value
-                case syntax.ObjectPattern(fields):
-                    return "object", tuple((key, tree(part)) for key, part in fields)
-                case syntax.ListPattern(items, is_open):
-                    return "list", tuple(map(tree, items)), is_open
-                case syntax.AnyOf(options):
-                    return "choice", tuple(map(tree, options))
-                case _:
-                    return ("wildcard",)
-
-        return Direct(tree(pattern), tuple(names))
-
-    # -- equations --------------------------------------------------------------------------------
 
     def extra(self, name: str, scope: Mapping[str, int]) -> tuple[Ref, ...]:
         return tuple((terms.VARIABLE, scope[free]) for free in sorted(self.free[name]))
@@ -213,9 +178,46 @@ def named_ref(node: syntax.Argument) -> NamedRef:
 # -- event types --------------------------------------------------------------------------------------
 
 
-def _telling_fields_first(
-    clauses: Mapping[tuple[str, int], tuple[Clause, ...]],
-) -> dict[tuple[str, int], tuple[Clause, ...]]:
+def compile_event_types(spec: syntax.Specification) -> Clauses:
+    """The declarations of each event type, and those of ``any`` and ``none``."""
+    clauses: dict[syntax.EventKey, tuple[Clause, ...]] = {("none", 0): ()}
+    clauses["any", 0] = (Clause((), False, (_pattern(syntax.ObjectPattern(())),), None),)
+    for declaration in spec.declarations:
+        clauses[declaration.key] = (*clauses.get(declaration.key, ()), _clause(declaration))
+    return _telling_fields_first(clauses)
+
+
+def _clause(declaration: syntax.Declaration) -> Clause:
+    options: list[Direct | Use] = [Use(use.name, tuple(map(named_ref, use.args))) for use in declaration.uses]
+    if not isinstance(declaration.body, tuple):
+        options += map(_pattern, patterns.alternatives(declaration.body))
+    guard = None if declaration.guard is None else named_ref(declaration.guard)
+    return Clause(declaration.params, declaration.negated, tuple(options), guard)
+
+
+def _pattern(pattern: syntax.Pattern) -> Direct:
+    names: list[str] = []
+
+    def tree(node: syntax.Pattern) -> patterns.PatternTree:
+        match node:
+            case syntax.Name(name):
+                names.append(name)
+                return "capture", len(names) - 1
+            case syntax.Literal(value):
+                return "literal", value
+            case syntax.ObjectPattern(fields):
+                return "object", tuple((key, tree(part)) for key, part in fields)
+            case syntax.ListPattern(items, is_open):
+                return "list", tuple(map(tree, items)), is_open
+            case syntax.AnyOf(options):
+                return "choice", tuple(map(tree, options))
+            case _:
+                return ("wildcard",)
+
+    return Direct(tree(pattern), tuple(names))
+
+
+def _telling_fields_first(clauses: Clauses) -> Clauses:
     """The same patterns with their fields in an order that tells events apart soonest.
 
     A key under which the law names many different values, as `name`, comes before one with few, as `event`.

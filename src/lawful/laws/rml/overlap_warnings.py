@@ -8,43 +8,35 @@ are event types with different guards; what is too large to look at is passed ov
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 from lawful.diagnostics import Diagnostic
-from lawful.laws.rml import syntax
-from lawful.laws.rml.equations import (
-    declared,
-    flatten,
-    free_variables,
-    nullability,
-    nullable,
-    own_variables,
-    postorder,
-    solve,
-    values,
-)
+from lawful.laws.rml import patterns, syntax, terms
+from lawful.laws.rml.compiler import compile_event_types, named_ref
+from lawful.laws.rml.equations import flatten, free_variables, nullability, nullable, own_variables, postorder, solve
+from lawful.laws.rml.patterns import Direct, PatternTree
 from lawful.laws.rml.printer import format_data, format_event, format_expression
-from lawful.laws.rml.recursion import with_deep_recursion
-from lawful.laws.rml.syntax import Argument, Concat, EventUse, Expression, Literal, Or, Pattern, Shuffle, Specification
+from lawful.laws.rml.recursion import deep
+from lawful.laws.rml.syntax import Argument, Concat, EventUse, Expression, Or, Shuffle, Specification
+from lawful.laws.rml.terms import Ref
 
 MAX_ITEMS = 64  # events an expression can begin with, and alternatives of one event type, that are looked at
-MAX_PATTERN = 200  # values in one pattern
 
-Path = tuple[str | int, ...]
-Atom = tuple[Any, ...]
-Flat = tuple[tuple[Path, Atom], ...]
-"""A pattern taken apart: what it asks for at each place inside the event."""
+OPAQUE: Ref = ("opaque",)
+"""An argument nothing is known about: it is taken to differ from all others, and from itself."""
 
-ANY: Atom = ("any",)  # any value, or a variable not bound yet
-OPAQUE: Atom = ("opaque",)  # some value nothing is known about: taken to differ from all others
-OBJECT: Atom = ("object",)
+Unbound = frozenset[str] | None
+"""The variables that may still take any value; ``None`` for all of them."""
 
 
 class Item(NamedTuple):
-    """An event an expression can take: an event type with its arguments taken apart. Without a name: any at all."""
+    """An event an expression can take: an event type with its arguments. Without a name: any at all.
+
+    A computed argument is known only by its text: ``(OPERATION, text)``.
+    """
 
     name: str
-    args: tuple[Flat, ...] = ()
+    args: tuple[Ref, ...] = ()
     text: str = ""
 
 
@@ -58,8 +50,8 @@ NOTHING: frozenset[Item] = frozenset()
 class Alternative(NamedTuple):
     """One way to match an event type: a pattern, or everything outside some patterns."""
 
-    flat: Flat | None
-    excluded: tuple[Flat, ...] = ()
+    tree: PatternTree | None
+    excluded: tuple[PatternTree, ...] = ()
     guards: frozenset[object] = frozenset()
 
 
@@ -80,9 +72,10 @@ _NO_FACTS = _Facts(NOTHING, NOTHING, NOTHING, NOTHING)
 _EVERY_FACT = _Facts(*[frozenset((EVERYTHING,))] * 4)
 
 
-def overlap_warnings(specification: Specification) -> Iterator[Diagnostic]:
+@deep
+def overlap_warnings(specification: Specification) -> list[Diagnostic]:
     """Warnings for a law without errors."""
-    return _OverlapChecker(specification).warnings()
+    return list(_OverlapChecker(specification).warnings())
 
 
 def _union(*sets: Items) -> Items:
@@ -97,10 +90,9 @@ def _union(*sets: Items) -> Items:
 class _OverlapChecker:
     def __init__(self, specification: Specification) -> None:
         self.specification = specification
-        self.declared = declared(specification)
+        self.clauses = compile_event_types(specification)
         self.free = free_variables(specification)
-        self.expanded: dict[tuple[str, tuple[Flat, ...]], tuple[Alternative, ...] | None] = {}
-        self.compared: dict[tuple[Item, Item, frozenset[str] | None], bool] = {}
+        self.compared: dict[tuple[Item, Item, Unbound], bool] = {}
         self.trees = {equation.name: postorder(equation.body) for equation in specification.equations}
         halting = nullable(specification)
         self.may = {name: nullability(tree, halting) for name, tree in self.trees.items()}
@@ -116,7 +108,7 @@ class _OverlapChecker:
         found = self.facts[name] = {}
         for node in self.trees[name]:
             found[id(node)] = self._node_facts(node, [found[id(child)] for child in node.children], self.may[name])
-        exported = self._renamed(found[id(self.trees[name][-1])], dict.fromkeys(self.free[name], ANY))
+        exported = self._renamed(found[id(self.trees[name][-1])], dict.fromkeys(self.free[name], terms.WILDCARD))
         changed, self.exported[name] = exported != self.exported[name], exported
         return changed
 
@@ -131,7 +123,7 @@ class _OverlapChecker:
                 one = frozenset((self._item(use),))
                 return _Facts(one, NOTHING, one, one)
             case syntax.EquationCall(name, args):
-                return self._renamed(self.exported[name], dict(zip(self.params[name], map(_atom, args), strict=True)))
+                return self._renamed(self.exported[name], dict(zip(self.params[name], map(_ref, args), strict=True)))
             case Concat():
                 left, right = inner
                 left_may, right_may = (may[id(child)] for child in node.children)
@@ -159,7 +151,10 @@ class _OverlapChecker:
             case syntax.Times(_, count):
                 return inner[0] if count else _NO_FACTS
             case syntax.Let(names, body):
-                unbound, bound = dict.fromkeys(names, ANY), self._renamed(inner[0], dict.fromkeys(names, OPAQUE))
+                unbound, bound = (
+                    dict.fromkeys(names, terms.WILDCARD),
+                    self._renamed(inner[0], dict.fromkeys(names, OPAQUE)),
+                )
                 first, _, _, needed = self._renamed(inner[0], unbound)
                 going_on = _union(bound.going_on, first if may[id(body)] else NOTHING)
                 return _Facts(first, going_on, bound.ever, needed)
@@ -172,19 +167,19 @@ class _OverlapChecker:
             case _:
                 assert_never(node)
 
-    def _renamed(self, facts: _Facts, renaming: Mapping[str, Atom]) -> _Facts:
+    def _renamed(self, facts: _Facts, renaming: Mapping[str, Ref]) -> _Facts:
         return _Facts(*(self._rename(each, renaming) for each in facts))
 
     def _item(self, use: EventUse) -> Item:
-        return Item(use.name, tuple(_flatten_argument(arg) for arg in use.args), format_event(use))
+        return Item(use.name, tuple(map(_ref, use.args)), format_event(use))
 
-    def _rename(self, items: Items, renaming: Mapping[str, Atom]) -> Items:
+    def _rename(self, items: Items, renaming: Mapping[str, Ref]) -> Items:
         """Items as seen from outside the scope of some variables."""
         if not items:
             return items
         renamed: set[Item] = set()
         for item in items:
-            args = tuple(tuple((path, _renamed(atom, renaming)) for path, atom in flat) for flat in item.args)
+            args = tuple(_renamed(ref, renaming) for ref in item.args)
             renamed.add(item if args == item.args else Item(item.name, args, _describe(item.name, args)))
         return frozenset(renamed)
 
@@ -203,59 +198,40 @@ class _OverlapChecker:
 
     # -- can two event types match the same event? ------------------------------------------------
 
-    def _overlap(self, left: Item, right: Item, unbound: frozenset[str] | None) -> bool:
-        """``unbound``: the variables that may still take any value; ``None`` for all of them."""
+    def _overlap(self, left: Item, right: Item, unbound: Unbound) -> bool:
         key = (left, right, unbound)
         if key not in self.compared:
-            self.compared[key] = self._compare(left, right, unbound)
+            self.compared[key] = EVERYTHING in (left, right) or self._compare(left, right, unbound)
         return self.compared[key]
 
-    def _compare(self, left: Item, right: Item, unbound: frozenset[str] | None) -> bool:
-        if EVERYTHING in (left, right):
-            return True
-        one, other = self._alternatives(left), self._alternatives(right)
-        if one is None or other is None:
+    def _compare(self, left: Item, right: Item, unbound: Unbound) -> bool:
+        try:
+            one, other = (
+                self._alternatives(item.name, tuple(_tree(ref, unbound) for ref in item.args)) for item in (left, right)
+            )
+        except _TooComplex:
             return (left.name, left.args) == (right.name, right.args)
-        return any(_alternatives_overlap(a, b, unbound) for a in one for b in other)
+        return any(_alternatives_overlap(a, b) for a in one for b in other)
 
-    def _alternatives(self, item: Item) -> tuple[Alternative, ...] | None:
-        key = (item.name, item.args)
-        if key not in self.expanded:
-            try:
-                with_deep_recursion(lambda: self._expand(item.name, item.args))
-            except _TooComplex:
-                self.expanded[key] = None
-        return self.expanded[key]
-
-    def _expand(self, name: str, args: tuple[Flat, ...]) -> tuple[Alternative, ...]:
-        key = (name, args)
-        if key in self.expanded:
-            known = self.expanded[key]
-            if known is None:
-                raise _TooComplex
-            return known
+    def _alternatives(self, name: str, args: tuple[PatternTree, ...]) -> list[Alternative]:
         found: list[Alternative] = []
-        if key == ("any", ()):
-            found.append(Alternative((((), OBJECT),)))
-        for declaration in self.declared.get((name, len(args)), ()):
-            env = dict(zip(declaration.params, args, strict=True))
+        for clause in self.clauses[name, len(args)]:
+            scope = dict(zip(clause.params, args, strict=True))
             own: list[Alternative] = []
-            for use in declaration.uses:
-                inner_args = tuple(_flatten_argument(arg, env) for arg in use.args)
-                own += self._expand(use.name, inner_args)
-                if len(own) > MAX_ITEMS:
-                    raise _TooComplex
-            if not isinstance(declaration.body, tuple):
-                own += (Alternative(flat) for flat in _flatten(declaration.body, env))
-            guards = frozenset(((id(declaration), args),)) if declaration.guard is not None else frozenset()
-            if declaration.negated:
+            for option in clause.options:
+                if isinstance(option, Direct):
+                    trees = [scope.get(name, terms.WILDCARD) for name in option.names]
+                    own.append(Alternative(patterns.fill(option.tree, trees.__getitem__)))
+                else:
+                    own += self._alternatives(option.name, tuple(_in_scope(ref, scope) for ref in option.args))
+            guards = frozenset(((id(clause), args),)) if clause.guard is not None else frozenset()
+            if clause.negated:
                 found += _negated(own)
             else:
                 found += (each._replace(guards=each.guards | guards) for each in own)
-        if len(found) > MAX_ITEMS:
-            raise _TooComplex
-        self.expanded[key] = tuple(found)
-        return tuple(found)
+            if len(own) > MAX_ITEMS or len(found) > MAX_ITEMS:
+                raise _TooComplex
+        return found
 
     # -- the warnings -----------------------------------------------------------------------------
 
@@ -310,7 +286,8 @@ class _OverlapChecker:
             if first is None or len(earlier) > MAX_ITEMS:
                 return
             text = format_expression(operand)
-            for item in sorted(first, key=_item_order):
+            ordered = sorted(first, key=_item_order)
+            for item in ordered:
                 if item == EVERYTHING or item.name == "any":
                     continue  # a catch-all on the right should get the other events
                 for other, owners in earlier.items():
@@ -325,7 +302,7 @@ class _OverlapChecker:
                 else:
                     continue
                 break
-            for item in first:
+            for item in ordered:
                 owners = earlier.setdefault(item, [])
                 if len(owners) < 2 and text not in (each for each, _ in owners):
                     owners.append((text, operand))
@@ -353,12 +330,12 @@ def _overlap_warning(root: Or | Shuffle, owner: Expression, operand: Expression,
     return Diagnostic("warning", "rml-swallowed", f"{what}; {how}", owner.span, hint, (note,))
 
 
-def _generalises(general: Item, special: Item, unbound: frozenset[str]) -> bool:
+def _generalises(general: Item, special: Item, unbound: Unbound) -> bool:
     """Are they the same event type, the one with any value where the other has one that is known?"""
     if (general.name, len(general.args)) != (special.name, len(special.args)) or general.args == special.args:
         return False
     return all(
-        one == other or (one == (((), ANY),) and not any(_is_free(atom, unbound) for _, atom in other))
+        one == other or (one == terms.WILDCARD and not _has_free(other, unbound))
         for one, other in zip(general.args, special.args, strict=True)
     )
 
@@ -371,141 +348,75 @@ def _item_order(item: Item) -> tuple[str, str]:
     return item.name, item.text
 
 
-# -- patterns taken apart ------------------------------------------------------------------------
+# -- arguments and patterns ----------------------------------------------------------------------
 
 
-def _atom(value: Argument) -> Atom:
-    """A single value; a computed one is known only by its text."""
-    match value:
-        case syntax.Wildcard():
-            return ANY
-        case syntax.Name(name):
-            return ("var", name)
-        case Literal(constant):
-            return ("is", type(constant).__name__, constant)
-        case _:
-            return ("computed", format_data(value))
+def _ref(value: Argument) -> Ref:
+    computed = isinstance(value, syntax.Unary | syntax.Binary | syntax.Apply)
+    return (terms.OPERATION, format_data(value)) if computed else named_ref(value)
 
 
-def _renamed(atom: Atom, renaming: Mapping[str, Atom]) -> Atom:
-    if atom[0] == "var":
-        atom = renaming.get(atom[1], atom)
-    return OPAQUE if atom[0] == "computed" else atom
+def _renamed(ref: Ref, renaming: Mapping[str, Ref]) -> Ref:
+    if ref[0] == terms.VARIABLE:
+        ref = renaming.get(ref[1], ref)
+    return OPAQUE if ref[0] == terms.OPERATION else terms.rebuild(ref, lambda part: _renamed(part, renaming))
 
 
-def _describe(name: str, args: tuple[Flat, ...]) -> str:
+def _describe(name: str, args: tuple[Ref, ...]) -> str:
     """An event type as seen from outside its scope: constants, and `_` for what is not known there."""
 
-    def show(flat: Flat) -> str:
-        (_, atom), *more = flat
-        if atom[0] == "var":
-            return f"{atom[1]}"
-        return format_data(Literal(atom[2])) if atom[0] == "is" and not more else "_"
+    def show(ref: Ref) -> str:
+        if ref[0] == terms.VARIABLE:
+            return str(ref[1])
+        return format_data(syntax.Literal(ref[2])) if ref[0] == terms.CONSTANT else "_"
 
     return f"{name}({', '.join(map(show, args))})" if args else name
 
 
-def _flatten_argument(arg: Argument, env: Mapping[str, Flat] | None = None) -> Flat:
-    """An argument; in a declaration its parameters stand for what they were given, other variables for anything."""
-    if isinstance(arg, syntax.ObjectPattern | syntax.ListPattern | syntax.AnyOf):
-        try:
-            found = _flatten(arg, env)
-        except _TooComplex:
-            return (((), OPAQUE),)
-        return found[0] if len(found) == 1 else (((), OPAQUE),)
-    atom = _atom(arg)
-    if atom[0] == "var" and env is not None:
-        return env.get(atom[1], (((), ANY),))
-    return (((), OPAQUE if atom[0] == "computed" and env is not None else atom),)
+def _is_free(ref: Ref, unbound: Unbound) -> bool:
+    return ref == terms.WILDCARD or (ref[0] == terms.VARIABLE and (unbound is None or ref[1] in unbound))
 
 
-def _flatten(pattern: Pattern, env: Mapping[str, Flat] | None) -> list[Flat]:
-    """A pattern's alternatives, each as a list of what it asks for at which place."""
-    if sum(1 for _ in zip(values(pattern), range(MAX_PATTERN + 1), strict=False)) > MAX_PATTERN:
-        raise _TooComplex
-    done: list[Flat] = []
-    # What was found so far, and what is left to look at.
-    stack: list[tuple[tuple[tuple[Path, Atom], ...], tuple[tuple[Path, Pattern], ...]]] = [((), (((), pattern),))]
-    while stack:
-        found, todo = stack.pop()
-        if not todo:
-            done.append(found)
-            if len(done) > MAX_ITEMS:
-                raise _TooComplex
-            continue
-        (path, node), todo = todo[0], todo[1:]
-        match node:
-            case syntax.AnyOf(options):
-                if len(stack) > MAX_ITEMS:
-                    raise _TooComplex
-                stack.extend((found, ((path, option), *todo)) for option in reversed(options))
-            case syntax.ObjectPattern(fields):
-                fresh = tuple(((*path, key), value) for key, value in fields)
-                stack.append(((*found, (path, OBJECT)), fresh + todo))
-            case syntax.ListPattern(items, is_open):
-                fresh = tuple(((*path, index), item) for index, item in enumerate(items))
-                length = max(len(items), 1 if is_open and not items else 0)
-                stack.append(((*found, (path, ("list", length, is_open))), fresh + todo))
-            case _:
-                inner = _flatten_argument(node, env)
-                stack.append((found + tuple(((*path, *rest), atom) for rest, atom in inner), todo))
-    return done
+def _has_free(ref: Ref, unbound: Unbound) -> bool:
+    return _is_free(ref, unbound) or any(_has_free(part, unbound) for part in terms.parts(ref))
+
+
+def _tree(ref: Ref, unbound: Unbound) -> PatternTree:
+    """An argument as a pattern; a variable with a value equals only itself."""
+
+    def other(part: Ref) -> PatternTree:
+        if _is_free(part, unbound):
+            return "capture", part[1]
+        return "literal", object() if part == OPAQUE else part
+
+    return patterns.of_ref(ref, other)
+
+
+def _in_scope(ref: Ref, scope: Mapping[str, PatternTree]) -> PatternTree:
+    """An argument in a declaration: a parameter stands for what it was given, another variable for anything."""
+
+    def other(part: Ref) -> PatternTree:
+        return scope.get(part[1], terms.WILDCARD) if part[0] == terms.VARIABLE else ("literal", object())
+
+    return patterns.of_ref(ref, other)
 
 
 def _negated(own: list[Alternative]) -> list[Alternative]:
-    if len(own) == 1 and own[0].flat is None and not own[0].guards:
-        return [Alternative(flat) for flat in own[0].excluded]  # not not
-    if any(each.flat is None for each in own):
+    if len(own) == 1 and own[0].tree is None and not own[0].guards:
+        return [Alternative(tree) for tree in own[0].excluded]  # not not
+    if any(each.tree is None for each in own):
         raise _TooComplex
-    return [Alternative(None, tuple(each.flat for each in own if each.flat is not None))]
+    return [Alternative(None, tuple(each.tree for each in own if each.tree is not None))]
 
 
-def _alternatives_overlap(left: Alternative, right: Alternative, unbound: frozenset[str] | None) -> bool:
+def _alternatives_overlap(left: Alternative, right: Alternative) -> bool:
     if left.guards and right.guards and left.guards != right.guards:
         return False
-    if left.flat is not None and right.flat is not None:
-        return _compatible(left.flat, right.flat, unbound)
-    if left.flat is None and right.flat is None:
+    if left.tree is not None and right.tree is not None:
+        return not patterns.disjoint(left.tree, right.tree)
+    excluded = left.excluded + right.excluded
+    inside = left.tree or right.tree
+    if inside is None:
         # Two complements have something in common unless one of them is empty.
-        return not any(_is_everything(flat) for flat in (*left.excluded, *right.excluded))
-    inside, outside = (left.flat, right.excluded) if left.flat is not None else (right.flat, left.excluded)
-    return inside is not None and not any(_covers(flat, inside, unbound) for flat in outside)
-
-
-def _is_everything(flat: Flat) -> bool:
-    return len(flat) == 1 and flat[0][0] == () and flat[0][1] in (ANY, OBJECT)
-
-
-def _is_free(atom: Atom, unbound: frozenset[str] | None) -> bool:
-    return atom == ANY or (atom[0] == "var" and (unbound is None or atom[1] in unbound))
-
-
-def _compatible(left: Flat, right: Flat, unbound: frozenset[str] | None) -> bool:
-    """Can one event have all that both ask for?"""
-    wanted = dict(left)
-    for path, atom in right:
-        other = wanted.get(path)
-        if other is None or _is_free(atom, unbound) or _is_free(other, unbound):
-            continue
-        if atom[0] == other[0] == "list":
-            (_, shorter, is_open), (_, longer, _) = sorted((atom, other))
-            if shorter != longer and not is_open:
-                return False
-        elif atom != other or atom == OPAQUE:
-            return False
-    return True
-
-
-def _covers(general: Flat, special: Flat, unbound: frozenset[str] | None) -> bool:
-    """Does everything that matches the special pattern match the general one?"""
-    given = dict(special)
-    for path, atom in general:
-        other = given.get(path)
-        if other is None:
-            if path == () and atom == OBJECT:
-                continue  # every event is an object
-            return False
-        longer = atom[0] == other[0] == "list" and atom[2] and atom[1] <= other[1]
-        if not (_is_free(atom, unbound) or longer or (atom == other and atom != OPAQUE)):
-            return False
-    return True
+        return not any(map(patterns.is_universal, excluded))
+    return all(patterns.satisfiable((inside,), (tree,)) for tree in excluded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 
@@ -14,6 +15,9 @@ from lawful.laws.rml import syntax
 from lawful.laws.rml.parser import parse
 from lawful.laws.rml.printer import format_expression, format_spec
 from lawful.laws.rml.token_reader import MAX_NESTING
+
+Shuffle, Or, And, Concat = (partial(syntax.Infix, op) for op in ("|", "\\/", "/\\", " "))
+Star, Plus, Optional, Closure = (partial(syntax.Postfix, op) for op in "*+?!")
 
 A, B, C, D = (syntax.Event(syntax.EventUse(name)) for name in "abcd")
 X, Y, Z = (syntax.Name(name) for name in "xyz")
@@ -57,41 +61,41 @@ def hint(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("a b c", syntax.Concat(A, syntax.Concat(B, C))),
-        ("a b*", syntax.Concat(A, syntax.Star(B))),
-        ("(a b)+?", syntax.Optional(syntax.Plus(syntax.Concat(A, B)))),
-        ("a!{3}", syntax.Times(syntax.Closure(A), 3)),
-        (r"a b /\ c", syntax.And(syntax.Concat(A, B), C)),
-        (r"a /\ b /\ c", syntax.And(syntax.And(A, B), C)),
-        (r"a \/ b /\ c", syntax.Or(A, syntax.And(B, C))),
-        (r"a \/ b \/ c", syntax.Or(syntax.Or(A, B), C)),
-        (r"a | b \/ c | d", syntax.Shuffle(syntax.Shuffle(A, syntax.Or(B, C)), D)),
-        (r"a b | c \/ d", syntax.Shuffle(syntax.Concat(A, B), syntax.Or(C, D))),
-        (r"a \/ (b | c)", syntax.Or(A, syntax.Shuffle(B, C))),
-        ("empty all", syntax.Concat(syntax.Empty(), syntax.All())),
-        (r"a >> b /\ c", syntax.Filter(syntax.EventUse("a"), syntax.And(B, C), None)),
-        ("a >> b | c : d | a", syntax.Filter(syntax.EventUse("a"), syntax.Shuffle(B, C), syntax.Shuffle(D, A))),
+        ("a b c", Concat(A, Concat(B, C))),
+        ("a b*", Concat(A, Star(B))),
+        ("(a b)+?", Optional(Plus(Concat(A, B)))),
+        ("a!{3}", syntax.Times(Closure(A), 3)),
+        (r"a b /\ c", And(Concat(A, B), C)),
+        (r"a /\ b /\ c", And(And(A, B), C)),
+        (r"a \/ b /\ c", Or(A, And(B, C))),
+        (r"a \/ b \/ c", Or(Or(A, B), C)),
+        (r"a | b \/ c | d", Shuffle(Shuffle(A, Or(B, C)), D)),
+        (r"a b | c \/ d", Shuffle(Concat(A, B), Or(C, D))),
+        (r"a \/ (b | c)", Or(A, Shuffle(B, C))),
+        ("empty all", Concat(syntax.Empty(), syntax.All())),
+        (r"a >> b /\ c", syntax.Filter(syntax.EventUse("a"), And(B, C), None)),
+        ("a >> b | c : d | a", syntax.Filter(syntax.EventUse("a"), Shuffle(B, C), Shuffle(D, A))),
         ("a >> b >> c : d", syntax.Filter(syntax.EventUse("a"), syntax.Filter(syntax.EventUse("b"), C, D), None)),
         ("a >> b >> c : d : a", syntax.Filter(syntax.EventUse("a"), syntax.Filter(syntax.EventUse("b"), C, D), A)),
         ("a >> (b >> c) : d", syntax.Filter(syntax.EventUse("a"), syntax.Filter(syntax.EventUse("b"), C, None), D)),
-        ("a b >> c d", syntax.Concat(A, syntax.Filter(syntax.EventUse("b"), syntax.Concat(C, D), None))),
-        ("if (true) a else b c", syntax.If(syntax.Literal(True), A, syntax.Concat(B, C))),
-        ("if (x) a b else if (y) c else d", syntax.If(X, syntax.Concat(A, B), syntax.If(Y, C, D))),
-        ("{let x; a} {var x, y; b}", syntax.Concat(syntax.Let(("x",), A), syntax.Let(("x", "y"), B))),
-        ("a{2} {let x; b}{3}", syntax.Concat(syntax.Times(A, 2), syntax.Times(syntax.Let(("x",), B), 3))),
-        ("p(x) (a b)", syntax.Concat(syntax.Event(syntax.EventUse("p", (X,))), syntax.Concat(A, B))),
-        (r"a (b \/ c)", syntax.Concat(A, syntax.Or(B, C))),
-        ("a (b*)", syntax.Concat(A, syntax.Star(B))),
-        ("a (b c)", syntax.Concat(A, syntax.Concat(B, C))),
-        ("a (Main)", syntax.Concat(A, syntax.EquationCall("Main"))),
-        ("a (b (c d))", syntax.Concat(A, syntax.Concat(B, syntax.Concat(C, D)))),
+        ("a b >> c d", Concat(A, syntax.Filter(syntax.EventUse("b"), Concat(C, D), None))),
+        ("if (true) a else b c", syntax.If(syntax.Literal(True), A, Concat(B, C))),
+        ("if (x) a b else if (y) c else d", syntax.If(X, Concat(A, B), syntax.If(Y, C, D))),
+        ("{let x; a} {var x, y; b}", Concat(syntax.Let(("x",), A), syntax.Let(("x", "y"), B))),
+        ("a{2} {let x; b}{3}", Concat(syntax.Times(A, 2), syntax.Times(syntax.Let(("x",), B), 3))),
+        ("p(x) (a b)", Concat(syntax.Event(syntax.EventUse("p", (X,))), Concat(A, B))),
+        (r"a (b \/ c)", Concat(A, Or(B, C))),
+        ("a (b*)", Concat(A, Star(B))),
+        ("a (b c)", Concat(A, Concat(B, C))),
+        ("a (Main)", Concat(A, syntax.EquationCall("Main"))),
+        ("a (b (c d))", Concat(A, Concat(B, Concat(C, D)))),
         ("a (b)", syntax.Event(syntax.EventUse("a", (syntax.Name("b"),)))),
         ("a (b | c)", syntax.Event(syntax.EventUse("a", (syntax.AnyOf((syntax.Name("b"), syntax.Name("c"))),)))),
-        ("(a) (b | c)", syntax.Concat(A, syntax.Shuffle(B, C))),
-        ("a ({let x; b})", syntax.Concat(A, syntax.Let(("x",), B))),
+        ("(a) (b | c)", Concat(A, Shuffle(B, C))),
+        ("a ({let x; b})", Concat(A, syntax.Let(("x",), B))),
         (
             "G<1, x + 1> H",
-            syntax.Concat(syntax.EquationCall("G", (ONE, syntax.Binary("+", X, ONE))), syntax.EquationCall("H")),
+            Concat(syntax.EquationCall("G", (ONE, syntax.Binary("+", X, ONE))), syntax.EquationCall("H")),
         ),
         ("G<x < y, (x > y)>", syntax.EquationCall("G", (syntax.Binary("<", X, Y), syntax.Binary(">", X, Y)))),
         ("p(x) >> a", syntax.Filter(syntax.EventUse("p", (X,)), A, None)),
@@ -241,9 +245,11 @@ def test_spans() -> None:
     text = "p(x) matches {v: x};\nMain = (a b)* | {let x; p(x) G<x>};\nG<x> = empty;"
     law = parse(text)
     body = law.equations[0].body
-    assert isinstance(body, syntax.Shuffle)
+    assert isinstance(body, syntax.Infix)
+    assert body.op == "|"
     assert isinstance(body.right, syntax.Let)
-    assert isinstance(body.right.body, syntax.Concat)
+    assert isinstance(body.right.body, syntax.Infix)
+    assert body.right.body.op == " "
     spans = [law.declarations[0].span, body.span, body.left.span, body.right.body.left.span, body.right.body.right.span]
     assert [text[start:end] for start, end in spans] == [
         "p(x) matches {v: x};",

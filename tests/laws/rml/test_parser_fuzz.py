@@ -152,8 +152,8 @@ expressions = st.recursive(
         st.builds(syntax.EquationCall, upper, st.lists(data, max_size=2).map(tuple)),
     ),
     lambda inner: st.one_of(
-        *(st.builds(kind, inner, inner) for kind in (syntax.Concat, syntax.And, syntax.Or, syntax.Shuffle)),
-        *(st.builds(kind, inner) for kind in (syntax.Star, syntax.Plus, syntax.Optional, syntax.Closure)),
+        *(st.builds(syntax.Infix, st.just(op), inner, inner) for op in (" ", "/\\", "\\/", "|")),
+        *(st.builds(syntax.Postfix, st.just(op), inner) for op in "*+?!"),
         st.builds(syntax.Times, inner, st.integers(0, 20)),
         st.builds(syntax.Let, st.lists(lower, min_size=1, max_size=2, unique=True).map(tuple), inner),
         st.builds(syntax.Filter, event_uses, inner, st.one_of(st.none(), inner)),

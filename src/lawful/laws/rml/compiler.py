@@ -113,16 +113,16 @@ class _Compiler:
                 return self.terms.all
             case syntax.Event(use):
                 return make(terms.EVENT, use.name, tuple(self.ref(arg, scope) for arg in use.args))
-            case syntax.Infix():
+            case syntax.Infix(op):
                 parts = [self.term(part, scope) for part in flatten(node)]
-                if not isinstance(node, syntax.Concat):
-                    return make(_NARY[type(node)], *parts)
+                if op != syntax.CONCAT:
+                    return make(op, *parts)
                 result = parts.pop()
                 while parts:
                     result = make(terms.CONCAT, parts.pop(), result)
                 return result
-            case syntax.Postfix(body):
-                return make(_POSTFIX[type(node)], self.term(body, scope))
+            case syntax.Postfix(op, body):
+                return make(op, self.term(body, scope))
             case syntax.Times(body, count):
                 return make(terms.TIMES, self.term(body, scope), terms.constant(count))
             case syntax.Let(names, body):
@@ -139,19 +139,6 @@ class _Compiler:
                 return make(terms.CALL, name, (*(self.ref(arg, scope) for arg in args), *self.extra(name, scope)))
             case syntax.If(condition, then, otherwise):
                 return make(terms.IF, self.ref(condition, scope), self.term(then, scope), self.term(otherwise, scope))
-
-
-_NARY: Mapping[type[syntax.Expression], str] = {
-    syntax.And: terms.AND,
-    syntax.Or: terms.OR,
-    syntax.Shuffle: terms.SHUFFLE,
-}
-_POSTFIX: Mapping[type[syntax.Expression], str] = {
-    syntax.Star: terms.STAR,
-    syntax.Plus: terms.PLUS,
-    syntax.Optional: terms.OPTIONAL,
-    syntax.Closure: terms.CLOSURE,
-}
 
 
 def named_ref(node: syntax.Argument) -> NamedRef:
@@ -255,11 +242,12 @@ def _calls(equation: syntax.Equation) -> Iterator[tuple[str, bool]]:
         match node:
             case syntax.EquationCall(name):
                 yield name, growing
-            case syntax.Concat(left, right):
+            case syntax.Infix(syntax.CONCAT, left, right):
                 pending += ((left, True), (right, growing))
+            case syntax.Infix(syntax.OR) | syntax.Postfix(syntax.OPTIONAL) | syntax.Let() | syntax.If():
+                pending += ((child, growing) for child in node.children)
             case _:
-                same = isinstance(node, syntax.Or | syntax.Optional | syntax.Let | syntax.If)
-                pending += ((child, growing if same else True) for child in node.children)
+                pending += ((child, True) for child in node.children)
 
 
 def growing_equations(spec: syntax.Specification) -> frozenset[str]:

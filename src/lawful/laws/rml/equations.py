@@ -50,7 +50,7 @@ def flatten(node: Expression) -> list[Expression]:
     pending = [node]
     while pending:
         current = pending.pop()
-        if type(current) is type(node) and isinstance(current, syntax.Infix):
+        if isinstance(node, syntax.Infix) and isinstance(current, syntax.Infix) and current.op == node.op:
             pending += (current.right, current.left)
         else:
             operands.append(current)
@@ -195,13 +195,15 @@ def nullability(tree: list[Expression], equations: set[str]) -> dict[int, bool]:
     may: dict[int, bool] = {}
     for node in tree:
         match node:
-            case syntax.Empty() | syntax.All() | syntax.Star() | syntax.Optional() | syntax.Closure():
+            case syntax.Empty() | syntax.All():
                 value = True
             case syntax.Event():
                 value = False
-            case syntax.Or() | syntax.If():
+            case syntax.Infix(syntax.OR) | syntax.If():
                 value = any(may[id(child)] for child in node.children)
-            case syntax.Infix() | syntax.Postfix() | syntax.Let() | syntax.Filter():
+            case syntax.Postfix(op, body):
+                value = op != syntax.PLUS or may[id(body)]
+            case syntax.Infix() | syntax.Let() | syntax.Filter():
                 value = all(may[id(child)] for child in node.children)
             case syntax.Times(body, count):
                 value = count == 0 or may[id(body)]
@@ -283,7 +285,7 @@ def calls_before_events(specification: Specification) -> dict[str, dict[str, Equ
             node = stack.pop()
             if isinstance(node, EquationCall):
                 edges.setdefault(node.name, node)
-            elif isinstance(node, syntax.Concat) and not may[id(node.left)]:
+            elif isinstance(node, syntax.Infix) and node.op == syntax.CONCAT and not may[id(node.left)]:
                 stack.append(node.left)
             else:
                 stack.extend(reversed(node.children))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NoReturn
 
 from lawful.laws.rml import syntax
@@ -10,13 +9,7 @@ from lawful.laws.rml.data_parser import LITERALS, DataParser
 from lawful.laws.rml.syntax import EXPRESSION_LEVELS, Argument, Data, EventUse, Expression
 from lawful.laws.rml.token_reader import MAX_NESTING, NUMBERS, SyntaxFailure
 
-_BINARY: dict[str, Callable[..., Expression]] = {"|": syntax.Shuffle, "\\/": syntax.Or, "/\\": syntax.And}
-_POSTFIX: dict[str, Callable[..., Expression]] = {
-    "*": syntax.Star,
-    "+": syntax.Plus,
-    "?": syntax.Optional,
-    "!": syntax.Closure,
-}
+_POSTFIX = (syntax.STAR, syntax.PLUS, syntax.OPTIONAL, syntax.CLOSURE)
 _STARTS_PRIMARY = frozenset(("LID", "UID", "(", "{", "empty", "all", "if"))
 
 EXPRESSION_HINTS = {
@@ -45,7 +38,7 @@ class ExpressionParser(DataParser):
         def reduce() -> None:
             right, _, end = operands.pop()
             left, start, _ = operands.pop()
-            operands.append((_BINARY[operators.pop()](left, right, span=(start, end)), start, end))
+            operands.append((syntax.Infix(operators.pop(), left, right, span=(start, end)), start, end))
 
         while True:
             parts: list[tuple[Expression, int, int]] = []
@@ -61,14 +54,14 @@ class ExpressionParser(DataParser):
                         node = self.times(node, start)
                     else:
                         self.advance()
-                        node = _POSTFIX[kind](node, span=(start, self.last_end))
+                        node = syntax.Postfix(kind, node, span=(start, self.last_end))
                 parts.append((node, start, self.last_end))
                 if self.kind not in _STARTS_PRIMARY or self.at in self.starts:
                     break
             node, start, end = parts.pop()
             while parts:
                 left, start, _ = parts.pop()
-                node = syntax.Concat(left, node, span=(start, end))
+                node = syntax.Infix(syntax.CONCAT, left, node, span=(start, end))
             operands.append((node, start, end))
             level = EXPRESSION_LEVELS.get(self.kind, 0)
             while operators and EXPRESSION_LEVELS[operators[-1]] >= level:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lawful.laws.rml.equations import call_graph, calls, declared, derivations, flatten, free_variables, reachable, uses
 from lawful.laws.rml.printer import format_expression, format_spec
 from lawful.laws.rml.recursion import deep
-from lawful.laws.rml.syntax import And, Equation, EquationCall, Specification
+from lawful.laws.rml.syntax import AND, Equation, EquationCall, Infix, Specification
 
 # A line of its own. Strings end on their line, so that what begins a line is a comment.
 _ASKED = re.compile(r"(?<![^\r\n\ufeff])[ \t\f]*//[ \t]*judged: each part alone[ \t]*(?![^\r\n])")
@@ -31,7 +31,8 @@ def _parts(specification: Specification) -> Iterator[tuple[str, Specification]]:
     """
     bodies = {equation.name: equation for equation in specification.equations}
     main = bodies["Main"].body
-    if free_variables(specification)["Main"] or not isinstance(main, And | EquationCall):
+    named = isinstance(main, EquationCall) or (isinstance(main, Infix) and main.op == AND)
+    if free_variables(specification)["Main"] or not named:
         return
     operands = {format_expression(node): node for node in flatten(main)}  # what stands there twice is one part
     graph, derived = call_graph(specification), derivations(specification)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from lawful import core
 from lawful.laws.machine_monitor import MachineMonitor
 from lawful.laws.protocol import Event, Expectation, Verdict
-from lawful.laws.rml import patterns
+from lawful.laws.rml import patterns, terms
 from lawful.laws.rml.expectation import expectation, pending
 from lawful.laws.rml.machine import RmlMachine
+from lawful.laws.rml.planner import Planner, Recipe
 from lawful.laws.rml.recursion import with_deep_recursion
-from lawful.laws.rml.state_pickling import pack, unpack
+from lawful.laws.rml.terms import Term, Terms
 from lawful.laws.rml.values import identical
 
 if TYPE_CHECKING:
@@ -77,11 +78,62 @@ class RmlMonitor(MachineMonitor[RmlMachine]):
     # -- pickling ---------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        state = pack(self.law.planner, self._machine.dump())
+        state = _pack(self.law.planner, self._machine.dump())
         return super().__getstate__() | {"_state": state, "_failed": self._machine.failed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         packed, failed = state.pop("_state"), state.pop("_failed")
         self.__dict__.update(state)
-        self._machine.load(unpack(self.law.planner, packed))
+        self._machine.load(_unpack(self.law.planner, packed))
         self._machine.failed = failed
+
+
+# A state in a form that another process can load has shapes by their terms, not by their numbers.
+_Packed = tuple[tuple[Any, ...], Recipe]
+
+
+def _pack(planner: Planner, state: Recipe) -> _Packed:
+    """The terms that a state uses, each once, and the state over their places."""
+    places: dict[int, int] = {}
+    packed = _renumbered(state, lambda shape: places.setdefault(shape, len(places)))
+    shapes = (planner.shapes[shape] for shape in places)
+    return tuple((_packed_term(shape.term), shape.names) for shape in shapes), packed
+
+
+def _unpack(planner: Planner, packed: _Packed) -> Recipe:
+    shapes = [planner.adopt(_unpacked_term(planner.compiled.terms, term), names) for term, names in packed[0]]
+    return _renumbered(packed[1], lambda place: shapes[place])
+
+
+def _renumbered(recipe: Recipe, number: Any) -> Recipe:
+    match recipe:
+        case "leaf", shape, operands:
+            return "leaf", number(shape), operands
+        case "instance_list", entries, core:
+            renumbered = tuple((way, _renumbered(child, number)) for way, child in entries)
+            return "instance_list", renumbered, _renumbered(core, number)
+        case "filter", (shape, operands), body, otherwise:
+            return "filter", (number(shape), operands), _renumbered(body, number), _renumbered(otherwise, number)
+        case kind, head, *cells:  # a sequence, or a closure, which has no cells
+            return kind, _renumbered(head, number), *((number(shape), operands) for shape, operands in cells)
+    raise ValueError(recipe)
+
+
+def _packed_term(term: Term) -> tuple[Any, ...]:
+    if term.op == terms.CONCAT:  # flat, so that a long one does not nest
+        chain = []
+        while term.op == terms.CONCAT:
+            chain.append(_packed_term(term.args[0]))
+            term = term.args[1]
+        return terms.CONCAT, (*chain, _packed_term(term))
+    return term.op, tuple((True, _packed_term(arg)) if isinstance(arg, Term) else (False, arg) for arg in term.args)
+
+
+def _unpacked_term(table: Terms, packed: tuple[Any, ...]) -> Term:
+    op, args = packed
+    if op == terms.CONCAT:
+        *chain, result = (_unpacked_term(table, part) for part in args)
+        for left in reversed(chain):
+            result = table.make(terms.CONCAT, left, result)
+        return result
+    return table.make(op, *(_unpacked_term(table, arg) if nested else arg for nested, arg in args))

@@ -107,13 +107,15 @@ def _recursions(body: syntax.Expression, returning: set[str]) -> Iterator[Recurs
             case syntax.EquationCall(name) if name in returning:
                 growth, other = context or (None, None)
                 yield Recursion(name, growth, None if other is None else format_expression(other))
-            case syntax.Shuffle(left, right):
+            case syntax.Infix(syntax.SHUFFLE, left, right):
                 pending += ((right, ("beside", left)), (left, ("beside", right)))
-            case syntax.And(left, right):
+            case syntax.Infix(syntax.AND, left, right):
                 pending += ((right, ("and", left)), (left, ("and", right)))
-            case syntax.Concat(left, right):
+            case syntax.Infix(syntax.CONCAT, left, right):
                 pending += ((right, context), (left, ("before", right)))
-            case syntax.Star(inner) | syntax.Plus(inner) | syntax.Times(inner) | syntax.Closure(inner):
+            case syntax.Postfix(op, inner) if op != syntax.OPTIONAL:
+                pending.append((inner, ("repeated", None)))
+            case syntax.Times(inner):
                 pending.append((inner, ("repeated", None)))
             case syntax.Filter(_, inner, otherwise):
                 pending += [(part, ("filter", None)) for part in (otherwise, inner) if part is not None]

@@ -17,7 +17,7 @@ from lawful.laws.rml.equations import flatten, free_variables, nullability, null
 from lawful.laws.rml.patterns import Direct, PatternTree
 from lawful.laws.rml.printer import format_data, format_event, format_expression
 from lawful.laws.rml.recursion import deep
-from lawful.laws.rml.syntax import Argument, Concat, EventUse, Expression, Or, Shuffle, Specification
+from lawful.laws.rml.syntax import CONCAT, OR, SHUFFLE, Argument, EventUse, Expression, Infix, Specification
 from lawful.laws.rml.terms import Ref
 
 MAX_ITEMS = 64  # events an expression can begin with, and alternatives of one event type, that are looked at
@@ -124,7 +124,7 @@ class _OverlapChecker:
                 return _Facts(one, NOTHING, one, one)
             case syntax.EquationCall(name, args):
                 return self._renamed(self.exported[name], dict(zip(self.params[name], map(_ref, args), strict=True)))
-            case Concat():
+            case Infix(syntax.CONCAT):
                 left, right = inner
                 left_may, right_may = (may[id(child)] for child in node.children)
                 return _Facts(
@@ -133,19 +133,19 @@ class _OverlapChecker:
                     ever,
                     _union(left.needed, right.needed) if left_may else left.needed,
                 )
-            case syntax.And():
+            case Infix(syntax.AND):
                 left, right = inner
                 first = self._both(left.first, right.first)
                 return _Facts(first, self._both(left.going_on, right.going_on), ever, first)
-            case syntax.Infix() | syntax.If():
+            case Infix() | syntax.If():
                 first = _union(*(each.first for each in inner))
                 going_on = _union(*(each.going_on for each in inner), first if may[id(node)] else NOTHING)
                 return _Facts(first, going_on, ever, first)
-            case syntax.Closure():
+            case syntax.Postfix(syntax.CLOSURE):
                 return _Facts(inner[0].first, ever, ever, inner[0].first)
-            case syntax.Postfix(body):
+            case syntax.Postfix(op, body):
                 # `a* a?` and `a* a*` lose nothing.
-                harmless = isinstance(body, syntax.Event) and not isinstance(node, syntax.Plus)
+                harmless = isinstance(body, syntax.Event) and op != syntax.PLUS
                 first, going_on = inner[0].first, inner[0].going_on
                 return _Facts(first, _union(first, going_on), ever, NOTHING if harmless else first)
             case syntax.Times(_, count):
@@ -238,20 +238,20 @@ class _OverlapChecker:
     def warnings(self) -> Iterator[Diagnostic]:
         for equation in self.specification.equations:
             facts, binds = self.facts[equation.name], self._binds(equation.name)
-            stack: list[tuple[Expression, frozenset[str], type | None]] = [
-                (equation.body, self.free[equation.name] - set(equation.params), None)
+            stack: list[tuple[Expression, frozenset[str], str]] = [
+                (equation.body, self.free[equation.name] - set(equation.params), "")
             ]
             while stack:
                 node, unbound, parent = stack.pop()
-                if isinstance(node, Or | Shuffle) and type(node) is not parent:
+                op = node.op if isinstance(node, Infix) else ""
+                if isinstance(node, Infix) and op in (OR, SHUFFLE) and op != parent:
                     yield from self._operand_overlaps(node, facts, unbound)
                 inner = unbound | set(node.names) if isinstance(node, syntax.Let) else unbound
-                if isinstance(node, Concat):
+                if isinstance(node, Infix) and op == CONCAT:
                     yield from self._sequence_overlaps(node, facts, unbound)
-                    stack.append((node.right, unbound - binds[id(node.left)], type(node)))
-                    stack.append((node.left, unbound, type(node)))
+                    stack += ((node.right, unbound - binds[id(node.left)], op), (node.left, unbound, op))
                 else:
-                    stack.extend((child, inner, type(node)) for child in reversed(node.children))
+                    stack.extend((child, inner, op) for child in reversed(node.children))
 
     def _binds(self, name: str) -> dict[int, frozenset[str]]:
         """For each expression the variables that have a value once it is over."""
@@ -263,7 +263,7 @@ class _OverlapChecker:
         return found
 
     def _sequence_overlaps(
-        self, node: Concat, facts: Mapping[int, _Facts], unbound: frozenset[str]
+        self, node: Infix, facts: Mapping[int, _Facts], unbound: frozenset[str]
     ) -> Iterator[Diagnostic]:
         taken, needed = facts[id(node.left)].going_on, facts[id(node.right)].needed
         pair = self._pair(taken or NOTHING, needed or NOTHING, unbound)
@@ -276,7 +276,7 @@ class _OverlapChecker:
         yield Diagnostic("warning", "rml-swallowed", message, node.left.span, hint, (note,))
 
     def _operand_overlaps(
-        self, root: Or | Shuffle, facts: Mapping[int, _Facts], unbound: frozenset[str]
+        self, root: Infix, facts: Mapping[int, _Facts], unbound: frozenset[str]
     ) -> Iterator[Diagnostic]:
         """Operands of a chain against those on their left; equal operands do not mind who takes the event."""
         earlier: dict[Item, list[tuple[str, Expression]]] = {}
@@ -294,7 +294,7 @@ class _OverlapChecker:
                     owner = next((owner for owner_text, owner in owners if owner_text != text), None)
                     if owner is None or (other, item) in seen or not self._overlap(other, item, unbound):
                         continue
-                    if isinstance(root, Shuffle) and _generalises(item, other, unbound):
+                    if root.op == SHUFFLE and _generalises(item, other, unbound):
                         continue  # what has an instance goes to it, and a new one begins with what is left
                     seen.add((other, item))
                     yield _overlap_warning(root, owner, operand, other, item)
@@ -316,14 +316,14 @@ class _OverlapChecker:
         return None
 
 
-def _overlap_warning(root: Or | Shuffle, owner: Expression, operand: Expression, one: Item, other: Item) -> Diagnostic:
+def _overlap_warning(root: Infix, owner: Expression, operand: Expression, one: Item, other: Item) -> Diagnostic:
     if one.text == other.text:
         what = f"both operands can begin with {_quote(one)}"
     else:
         what = f"an event can be both {_quote(one)} here and {_quote(other)} in a later operand"
     how = "the left one then gets it, and the other goes without"
     hint = "put the operand that needs the event on the left, or let the event types differ"
-    if isinstance(root, Or):
+    if root.op == OR:
         how = "the left one is then taken and the other dropped for good"
         hint = r"write the common beginning once, as in `a (b \/ c)`"
     note = operand.span, f"also begins with {_quote(other)}"

@@ -24,8 +24,8 @@ import msgspec
 
 from lawful.laws.rml import terms
 from lawful.laws.rml.compiler import CompiledLaw, compile_specification
-from lawful.laws.rml.dead_state import DeadStates
 from lawful.laws.rml.event_matcher import Unanswered
+from lawful.laws.rml.reachability import DeadStates
 from lawful.laws.rml.recursion import deep, with_deep_recursion
 from lawful.laws.rml.stepper import Stepper
 from lawful.laws.rml.syntax import Specification

@@ -8,18 +8,11 @@ from decimal import Decimal
 from typing import Union
 
 from lawful.laws.rml import syntax
-from lawful.laws.rml.syntax import DATA_LEVELS, Argument, Concat, EventUse, Expression, Scalar, Specification
+from lawful.laws.rml.syntax import DATA_LEVELS, EXPRESSION_LEVELS, Argument, EventUse, Expression, Scalar, Specification
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _ESCAPED = str.maketrans({"\t": r"\t", "\r": r"\r", "\n": r"\n", "'": r"\'", "\\": r"\\"})
 
-_SYMBOL: dict[type, tuple[str, int]] = {
-    syntax.Shuffle: (" | ", 1),
-    syntax.Or: (" \\/ ", 2),
-    syntax.And: (" /\\ ", 3),
-    Concat: (" ", 4),
-}
-_SUFFIX: dict[type, str] = {syntax.Star: "*", syntax.Plus: "+", syntax.Optional: "?", syntax.Closure: "!"}
 _ATOM = 5
 
 Pieces = Iterator[Union[str, "Pieces"]]
@@ -138,15 +131,16 @@ def _expression(node: Expression, level: int = 0, *, last: bool = True, colon: b
             yield name
             if args:
                 yield from ("<", _arguments(args, angle=True), ">")
-        case syntax.Postfix(body):
-            yield from (_expression(body, _ATOM, last=False), _SUFFIX[type(node)])
+        case syntax.Postfix(op, body):
+            yield from (_expression(body, _ATOM, last=False), op)
         case syntax.Times(body, count):
             yield from (_expression(body, _ATOM, last=False), f"{{{count}}}")
         case syntax.Let(names, body):
             yield from (f"{{let {', '.join(names)}; ", _expression(body), "}")
-        case syntax.Infix(left, right):
-            symbol, own = _SYMBOL[type(node)]
-            to_right = isinstance(node, Concat)
+        case syntax.Infix(op, left, right):
+            own = EXPRESSION_LEVELS[op]
+            to_right = op == syntax.CONCAT
+            symbol = op if to_right else f" {op} "
             yield from (_expression(left, own + to_right, last=False), symbol)
             yield _expression(right, own + (not to_right), last=last, colon=colon)
         case syntax.Filter(use, body, otherwise):
@@ -160,7 +154,7 @@ def _expression(node: Expression, level: int = 0, *, last: bool = True, colon: b
 
 def _needs_group(node: Expression, level: int, last: bool, colon: bool) -> bool:
     if isinstance(node, syntax.Infix):
-        return _SYMBOL[type(node)][1] < level
+        return EXPRESSION_LEVELS[node.op] < level
     if isinstance(node, syntax.Filter) and colon and node.otherwise is None:
         return True
     return isinstance(node, syntax.Filter | syntax.If) and (not last or level == _ATOM)

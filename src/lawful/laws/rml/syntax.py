@@ -9,8 +9,12 @@ Span = tuple[int, int]
 
 Scalar = str | int | float | bool | None
 
-# How tightly operators bind, loosest first; all are left-associative. Concatenation binds tighter and has no symbol.
-EXPRESSION_LEVELS: dict[str, int] = {"|": 1, "\\/": 2, "/\\": 3}
+# Operators of trace expressions, each by its symbol.
+SHUFFLE, OR, AND, CONCAT = "|", "\\/", "/\\", " "
+STAR, PLUS, OPTIONAL, CLOSURE = "*", "+", "?", "!"
+
+# How tightly operators bind, loosest first; all but concatenation are left-associative.
+EXPRESSION_LEVELS: dict[str, int] = {SHUFFLE: 1, OR: 2, AND: 3, CONCAT: 4}
 # Each operator on its own level, as in the original: `12/2*3` is 2, `10-2+3` is 5.
 DATA_LEVELS: dict[str, int] = {
     op: level for level, op in enumerate(("||", "&&", "!=", "==", ">=", ">", "<=", "<", "-", "+", "/", "*", "neg", "^"))
@@ -172,48 +176,18 @@ class Event(Trace, frozen=True, eq=False):
 
 
 class Infix(Trace, frozen=True, eq=False):
-    """What stands between two operands."""
+    """``CONCAT``, ``AND``, ``OR`` or ``SHUFFLE`` between two operands."""
 
+    op: str
     left: Expression
     right: Expression
 
 
-class Concat(Infix, frozen=True, eq=False):
-    """``A B``."""
-
-
-class And(Infix, frozen=True, eq=False):
-    r"""``A /\ B``."""
-
-
-class Or(Infix, frozen=True, eq=False):
-    r"""``A \/ B``."""
-
-
-class Shuffle(Infix, frozen=True, eq=False):
-    """``A | B``."""
-
-
 class Postfix(Trace, frozen=True, eq=False):
-    """What follows its only operand."""
+    """``STAR``, ``PLUS``, ``OPTIONAL`` or ``CLOSURE`` (every prefix too) after its only operand."""
 
+    op: str
     body: Expression
-
-
-class Star(Postfix, frozen=True, eq=False):
-    """``A*``."""
-
-
-class Plus(Postfix, frozen=True, eq=False):
-    """``A+``."""
-
-
-class Optional(Postfix, frozen=True, eq=False):
-    """``A?``."""
-
-
-class Closure(Postfix, frozen=True, eq=False):
-    """``A!``: every prefix too."""
 
 
 class Times(Trace, frozen=True, eq=False):

@@ -14,13 +14,6 @@ from lawful.laws.rml.values import UNDEFINED
 _UNARY = {"neg": "-"}
 _FUNCTIONS = frozenset(("abs", "sin", "cos", "tan", "min", "max"))
 _NEGATION = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-_BINARY: Mapping[str, type[Any]] = {terms.OR: syntax.Or, terms.SHUFFLE: syntax.Shuffle, terms.AND: syntax.And}
-_POSTFIX: Mapping[str, type[Any]] = {
-    terms.STAR: syntax.Star,
-    terms.PLUS: syntax.Plus,
-    terms.OPTIONAL: syntax.Optional,
-    terms.CLOSURE: syntax.Closure,
-}
 
 LARGEST = 200
 """Terms made of more than this are not written out: nobody would read it."""
@@ -89,15 +82,13 @@ class TermPrinter:
             return syntax.Event(self._use(args[0], args[1], bound))
         if op == terms.TEST:
             return syntax.Filter(self._use(args[0], args[1], bound), syntax.All(), None)
-        if op in _BINARY:
+        if op in terms.NARY or op == terms.CONCAT:
             result, *rest = (self._expression(part, bound) for part in args)
             for part in rest:
-                result = _BINARY[op](result, part)
+                result = syntax.Infix(op, result, part)
             return result
-        if op in _POSTFIX:
-            return cast(syntax.Expression, _POSTFIX[op](self._expression(args[0], bound)))
-        if op == terms.CONCAT:
-            return syntax.Concat(self._expression(args[0], bound), self._expression(args[1], bound))
+        if op in terms.POSTFIX:
+            return syntax.Postfix(op, self._expression(args[0], bound))
         if op == terms.TIMES:
             # Where the number stands in a register without a name its text takes the number's place.
             return syntax.Times(self._expression(args[0], bound), cast(int, format_data(self._data(args[1], bound))))

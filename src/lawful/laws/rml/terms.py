@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from lawful.laws.rml import syntax
+
 Ref = tuple[Any, ...]
 
 # The first item of a reference says what it is.
@@ -87,21 +89,22 @@ def operand(ref: Ref) -> tuple[Any, ...]:
 EMPTY: Final = "empty"  #
 ALL: Final = "all"  #
 EVENT: Final = "event"  # name, refs
-OR: Final = "or"  # terms...
-SHUFFLE: Final = "shuffle"  # terms...
-AND: Final = "and"  # terms...
-CONCAT: Final = "concat"  # left, right; right-associated
-STAR: Final = "star"  # term
-PLUS: Final = "plus"  # term
-OPTIONAL: Final = "optional"  # term
+OR: Final = syntax.OR  # terms...
+SHUFFLE: Final = syntax.SHUFFLE  # terms...
+AND: Final = syntax.AND  # terms...
+CONCAT: Final = syntax.CONCAT  # left, right; right-associated
+STAR: Final = syntax.STAR  # term
+PLUS: Final = syntax.PLUS  # term
+OPTIONAL: Final = syntax.OPTIONAL  # term
 TIMES: Final = "times"  # term, ref
-CLOSURE: Final = "closure"  # term
+CLOSURE: Final = syntax.CLOSURE  # term
 LET: Final = "let"  # variable id, term, name
 FILTER: Final = "filter"  # name, refs, term, term
 CALL: Final = "call"  # equation, refs
 IF: Final = "if"  # ref, term, term
 TEST: Final = "test"  # name, refs: the condition of a filter that is kept in parts
 NARY: Final = (OR, SHUFFLE, AND)
+POSTFIX: Final = (STAR, PLUS, OPTIONAL, CLOSURE)
 WITH_REFS: Final = (EVENT, FILTER, CALL, TEST)
 
 Change = Callable[[Ref, str], Ref]

@@ -122,7 +122,7 @@ def is_selective(specification: syntax.Specification) -> bool:
         match pending.pop():
             case syntax.Filter(_, _, None | syntax.All()) | syntax.All():
                 pass
-            case syntax.And(left, right):
+            case syntax.Infix(syntax.AND, left, right):
                 pending += (left, right)
             case syntax.Let(_, body):
                 pending.append(body)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Iterator
 from math import hypot, isclose
 from random import Random
 
 import pytest
 
-from lawful.reports.automaton_graphviz import placed
 from lawful.reports.automaton_layers import Link, StateShape
 from lawful.reports.automaton_layout import AutomatonLayout, Point, layered
 
@@ -182,27 +180,3 @@ def test_sixty_states() -> None:
     shapes = circles(60)
     links = random_links(rng, 60, forward=False)
     check_everything(shapes, links, layered(shapes, links, down=True))
-
-
-# -- Graphviz ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
-@pytest.mark.parametrize("seed", range(5))
-def test_graphviz_places_everything(seed: int) -> None:
-    rng = Random(seed)
-    shapes = [*circles(12), StateShape(90, 30, False)]
-    links = random_links(rng, 13, forward=False)
-    layout = placed(shapes, links, down=seed % 2 == 0)
-    assert layout is not None
-    assert len(layout.routes) == len(links)
-    for one, other in itertools.combinations(boxes_of(shapes, layout), 2):
-        assert not overlapping(one, other)
-    for link, route in zip(links, layout.routes, strict=True):
-        for point, state in ((route.points[0], link.source), (route.points[-1], link.target)):
-            centre = layout.centres[state]
-            reach = max(shapes[state].width, shapes[state].height) / 2 + 3
-            assert hypot(point[0] - centre[0], point[1] - centre[1]) <= reach
-    for x, y in layout.centres:
-        assert 0 <= x <= layout.width and 0 <= y <= layout.height
-    assert hypot(*(one - other for one, other in zip(*layout.start, strict=True))) > 5

@@ -1,11 +1,8 @@
-"""Pictures as SVG: well-formed whatever labels say, complete, and never missing for lack of Graphviz."""
+"""Pictures as SVG: well-formed whatever labels say, complete, and laid out for reading."""
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -16,7 +13,7 @@ from hypothesis import strategies as st
 from lawful.explain.automata import Automaton
 from lawful.explain.explanation import Explanation, Picture, PictureEdge
 from lawful.explain.teacher import Alphabet, LabelledEvent
-from lawful.reports import automaton_graphviz, automaton_svg, notebook
+from lawful.reports import automaton_svg, notebook
 from lawful.reports.automaton_drawing import drawings, picture_drawing
 from lawful.reports.drawing import Cluster, Drawing, Edge, Node
 from reports.explanation_samples import (
@@ -47,10 +44,9 @@ def words(element: ElementTree.Element) -> str:
     return " ".join(each.text or "" for each in element.iter() if each.tag in (f"{SVG}text", f"{SVG}tspan")).strip()
 
 
-@pytest.mark.parametrize("placer", ["own", "auto"])
 @pytest.mark.parametrize("explanation", [bubble_sort(), hostile(), random_explanation(4, 40, 5)])
-def test_every_state_and_every_event_is_drawn(explanation: Explanation, placer: automaton_svg.Placer) -> None:
-    edges, states = parts(automaton_svg.render(explanation, placer=placer))
+def test_every_state_and_every_event_is_drawn(explanation: Explanation) -> None:
+    edges, states = parts(automaton_svg.render(explanation))
     picture = explanation.picture
     assert len(states) == picture.states
     assert len(edges) == len({(each.source, each.target, each.dominating) for each in picture.edges})
@@ -62,7 +58,7 @@ def test_every_state_and_every_event_is_drawn(explanation: Explanation, placer: 
 
 
 def test_bold_arrows_are_the_dominating_ones() -> None:
-    edges, _ = parts(automaton_svg.render(of_words(["a x", "b x"], ("a", "b", "x")), placer="own"))
+    edges, _ = parts(automaton_svg.render(of_words(["a x", "b x"], ("a", "b", "x"))))
     bold = {words(each) for each in edges if "bold" in each.attrib["class"].split()}
     assert bold == {"x", "AssertionError"}
     assert {words(each) for each in edges} == {"a, b", "x", "AssertionError"}
@@ -77,7 +73,7 @@ def test_bold_and_other_events_between_the_same_states_are_two_arrows() -> None:
     )
     letters = Alphabet((LabelledEvent("a"), LabelledEvent("b"), LabelledEvent("error")))
     drawn = picture_drawing(Picture(2, (1,), arrows, dominating=(0,)), letters, "both")
-    edges, _ = parts(automaton_svg.render_drawing(drawn, placer="own"))
+    edges, _ = parts(automaton_svg.beside([drawn]))
     assert sorted((words(each), "bold" in each.attrib["class"]) for each in edges) == [
         ("a", True),
         ("a", True),
@@ -105,7 +101,7 @@ def test_any_labels_can_be_drawn(labels: list[str], error: str) -> None:
     letters = Alphabet((*map(LabelledEvent, labels), LabelledEvent(error)))
     arrows = [PictureEdge(0, letter, 1, example=error) for letter in range(len(letters))]
     drawn = picture_drawing(Picture(2, (1,), tuple(arrows), doomed=(1,)), letters, error)
-    for text in (automaton_svg.render_drawing(drawn, placer="own"), automaton_svg.inline(drawn, placer="own")):
+    for text in (automaton_svg.beside([drawn]), automaton_svg.inline(drawn)):
         text.encode()
         edges, states = parts(text)
         assert (len(edges), len(states)) == (1, 2)
@@ -113,13 +109,13 @@ def test_any_labels_can_be_drawn(labels: list[str], error: str) -> None:
 
 def test_long_names_are_cut_in_the_middle() -> None:
     name = "package.module.Class.method_of_a_long_name"
-    edges, _ = parts(automaton_svg.render(of_words([name], (name,)), placer="own"))
+    edges, _ = parts(automaton_svg.render(of_words([name], (name,))))
     assert words(edges[0]) == "package.mo…method_of_a_long_name"
 
 
 def test_many_events_on_one_arrow_are_counted() -> None:
     names = tuple(f"a_rather_long_event_name_{at:02}" for at in range(20))
-    edges, _ = parts(automaton_svg.render(of_words(list(names), names), placer="own"))
+    edges, _ = parts(automaton_svg.render(of_words(list(names), names)))
     assert words(edges[0]).endswith("… 20 events in all")
 
 
@@ -132,15 +128,15 @@ def test_nothing_is_a_picture_too() -> None:
 
 def test_a_long_automaton_is_drawn_downwards() -> None:
     chain = of_words([" ".join(["event"] * 30)], ("event",))
-    root = ElementTree.fromstring(automaton_svg.render(chain, placer="own"))
+    root = ElementTree.fromstring(automaton_svg.render(chain))
     assert float(root.attrib["width"]) < automaton_svg.WIDEST < float(root.attrib["height"])
-    short = ElementTree.fromstring(automaton_svg.render(of_words(["event"], ("event",)), placer="own"))
+    short = ElementTree.fromstring(automaton_svg.render(of_words(["event"], ("event",))))
     assert float(short.attrib["width"]) > float(short.attrib["height"])
 
 
 def test_an_arrow_can_be_chosen_with_the_keyboard_in_a_page() -> None:
     [drawn] = drawings(bubble_sort())
-    edges, _ = parts(automaton_svg.inline(drawn, placer="own"))
+    edges, _ = parts(automaton_svg.inline(drawn))
     for edge in edges:
         assert edge.attrib["tabindex"] == "0" and edge.attrib["role"] == "button"
         assert words(edge) in edge.attrib["aria-label"]
@@ -156,7 +152,7 @@ def test_boxes_dashes_and_roles() -> None:
         (Edge("x", "y", "close", dashed=True), Edge("y", "y", role="bad"), Edge("y", "x", "")),
         (Cluster("one", ("y",)),),
     )
-    text = automaton_svg.render_drawing(drawn, placer="own")
+    text = automaton_svg.beside([drawn])
     edges, states = parts(text)
     assert [len(each.findall(f"{SVG}rect")) for each in states] == [1, 2]
     assert words(states[0]).split() == ["File<f>", "open"]
@@ -208,7 +204,7 @@ def test_ends_that_are_errors_are_red() -> None:
 
 def test_many_sides_are_in_rows() -> None:
     [drawn] = drawings(of_words(["a b c", "c b a"], ("a", "b", "c")))
-    root = ElementTree.fromstring(automaton_svg.beside([drawn] * 6, "six", placer="own"))
+    root = ElementTree.fromstring(automaton_svg.beside([drawn] * 6, "six"))
     assert float(root.attrib["width"]) <= 1.4 * automaton_svg.WIDEST
     assert len({each.attrib["transform"] for each in root.iter(f"{SVG}g") if "transform" in each.attrib}) == 6
 
@@ -231,38 +227,3 @@ def test_notebooks_are_told_how_to_show() -> None:
         kind = type(subject)
         assert formatters["text/html"][kind.__module__, kind.__name__](subject).startswith("<iframe ")
         assert formatters["image/svg+xml"][kind.__module__, kind.__name__](subject).startswith("<svg ")
-
-
-# -- Graphviz ----------------------------------------------------------------------------------------------------------
-
-
-def fake_dot(folder: Path, script: str) -> None:
-    program = folder / "dot"
-    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="the programs here are shell scripts")
-@pytest.mark.parametrize(
-    "script",
-    [None, "exit 1", "echo no json", "echo '{}'", 'echo \'{"bb": "0,0,1"}\'', "echo '[1]'", "sleep 60", "kill -9 $$"],
-)
-def test_a_picture_without_graphviz_is_our_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None
-) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin" if script else str(tmp_path))
-    if script is not None:
-        fake_dot(tmp_path, script)
-    monkeypatch.setattr(automaton_graphviz, "SECONDS", 0.5)
-    assert automaton_svg.render(bubble_sort()) == automaton_svg.render(bubble_sort(), placer="own")
-
-
-def test_graphviz_is_told_sizes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if os.name != "posix":
-        pytest.skip("the program here is a shell script")
-    fake_dot(tmp_path, f"cat > {tmp_path}/told; exit 1")
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin")
-    automaton_svg.render(hostile())
-    told = (tmp_path / "told").read_text(encoding="utf-8")
-    assert told.startswith("digraph")
-    assert not [label for label in HOSTILE if label in told]

@@ -199,7 +199,7 @@ def test_a_comparison_says_what_the_other_version_does() -> None:
 
 def in_browser(tmp_path: Path, subject: Explanation | Comparison, acts: str) -> Page:
     """The page after some acts. What the policy would forbid, here a script of the test, is allowed for that."""
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", explained_html.render(subject, placer="own"))
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", explained_html.render(subject))
     file = tmp_path / "page.html"
     file.write_text(text.replace("</body>", f"<script>{acts}</script></body>"), encoding="utf-8")
     assert CHROMIUM is not None

@@ -95,7 +95,7 @@ const text = (tree) => {
 )
 def test_the_picture_is_the_same(tmp_path: Path, explanation: Explanation | Comparison) -> None:
     drawn, *_ = drawings(explanation)
-    wanted = automaton_svg.inline(drawn, placer="own").replace("\n", "").replace("\r", "")
+    wanted = automaton_svg.inline(drawn).replace("\n", "").replace("\r", "")
     code = (
         _TEXT
         + """
@@ -115,7 +115,7 @@ def test_the_picture_is_the_same(tmp_path: Path, explanation: Explanation | Comp
 
 
 def page_data(explanation: Explanation | Comparison) -> Any:
-    page = explained_html.render(explanation, placer="own")
+    page = explained_html.render(explanation)
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     return json.loads(found[1])

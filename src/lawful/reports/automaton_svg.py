@@ -1,13 +1,12 @@
-"""Drawings of automata as SVG, light and dark, placed by Graphviz or by the layout of our own."""
+"""Drawings of automata as SVG, light and dark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from lawful.reports import automaton_graphviz
 from lawful.reports.automaton_drawing import drawings, flat, legend, title
 from lawful.reports.automaton_layers import Link, StateShape
 from lawful.reports.automaton_layout import AutomatonLayout, Point, Route, layered
@@ -18,9 +17,6 @@ from lawful.reports.text_width import fit, width
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison
     from lawful.explain.explanation import Explanation
-
-Placer = Literal["auto", "own", "graphviz"]
-"""Who places states and arrows. "auto" is Graphviz where it is installed. Without it, "graphviz" is our own too."""
 
 LETTERS, LINE = 12.0, 15.0  # sizes of letters and of lines, of labels
 LEAST_RADIUS = 16.0
@@ -44,20 +40,18 @@ _STYLE = """@media (prefers-color-scheme: dark) {
 }"""
 
 
-def render(explained: Explanation | Comparison, *, placer: Placer = "auto") -> str:
+def render(explained: Explanation | Comparison) -> str:
     """The picture, or those of all sides of a comparison, as a file's text."""
     drawn = drawings(explained)
-    return beside(drawn, title(explained) if len(drawn) > 1 else "", placer=placer, legend=legend(explained))
+    return beside(drawn, title(explained) if len(drawn) > 1 else "", legend(explained))
 
 
-def render_drawing(drawn: Drawing, *, placer: Placer = "auto") -> str:
-    """Any drawing, below its title, as a file's text. Frames are left out."""
-    return beside([drawn], placer=placer)
+def beside(drawn: Sequence[Drawing], heading: str = "", legend: Sequence[str] = ()) -> str:
+    """Drawings side by side, each below its title, in rows that are not too wide, and a legend; as a file's text.
 
-
-def beside(drawn: Sequence[Drawing], heading: str = "", *, placer: Placer = "auto", legend: Sequence[str] = ()) -> str:
-    """Drawings side by side, each below its title, in rows that are not too wide, and a legend; as a file's text."""
-    panels = [AutomatonPanel.of(each, placer) for each in drawn]
+    Frames are left out.
+    """
+    panels = [AutomatonPanel.of(each) for each in drawn]
     rows: list[list[AutomatonPanel]] = [[]]
     for panel in panels:
         if rows[-1] and sum(each.room for each in rows[-1]) + panel.room > 1.4 * WIDEST:
@@ -97,9 +91,9 @@ def beside(drawn: Sequence[Drawing], heading: str = "", *, placer: Placer = "aut
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def inline(drawn: Drawing, *, placer: Placer = "auto") -> str:
+def inline(drawn: Drawing) -> str:
     """The drawing for a page that has a title and styles of its own, and whose arrows can be chosen."""
-    panel = AutomatonPanel.of(drawn, placer)
+    panel = AutomatonPanel.of(drawn)
     wide, high = panel.layout.width, panel.layout.height
     return "\n".join(
         [
@@ -137,7 +131,7 @@ class AutomatonPanel:
         return max(self.layout.width, min(width(self.title, _TITLE, bold=True) + 20, 480.0))
 
     @staticmethod
-    def of(drawn: Drawing, placer: Placer = "auto") -> AutomatonPanel:
+    def of(drawn: Drawing) -> AutomatonPanel:
         """Places a drawing: to the right if it is not too wide, else downwards if that is narrower."""
         numbers = {node.name: number for number, node in enumerate(drawn.nodes)}
         links = [
@@ -145,13 +139,9 @@ class AutomatonPanel:
         ]
         start = next((number for number, node in enumerate(drawn.nodes) if node.start), 0)
         shapes = _shapes(drawn.nodes)
-
-        layout = None if placer == "own" else automaton_graphviz.placed(shapes, links, start=start)
-        by_graphviz = layout is not None  # else it is not there, or would take too long another time too
-        layout = layout or layered(shapes, links, start=start)
+        layout = layered(shapes, links, start=start)
         if layout.width > WIDEST:
-            downwards = automaton_graphviz.placed(shapes, links, start=start, down=True) if by_graphviz else None
-            downwards = downwards or layered(shapes, links, start=start, down=True)
+            downwards = layered(shapes, links, start=start, down=True)
             layout = downwards if downwards.width < layout.width else layout
         return AutomatonPanel(drawn, layout, shapes)
 

@@ -45,12 +45,7 @@ _LONGEST_CELL = 80
 _ROLES = {"limit": "limit", "warning": "warning"}
 
 
-def render(
-    subject: Explanation | Comparison,
-    *,
-    folder: str | os.PathLike[str] = ".",
-    placer: automaton_svg.Placer = "auto",
-) -> str:
+def render(subject: Explanation | Comparison, *, folder: str | os.PathLike[str] = ".") -> str:
     """The whole page. `folder`: that of the project, below which the files of events are."""
     source = SourceLines(folder)
     alphabet = subject.alphabet
@@ -73,7 +68,7 @@ def render(
         ]
         nothing = [side_title(side) for side in subject.sides if side.empty]
     drawn = drawings(subject, empty=False)
-    panels = [_panel(part, subject, drawing, placer) for part, drawing in zip(parts, drawn, strict=True)]
+    panels = [_panel(part, subject, drawing) for part, drawing in zip(parts, drawn, strict=True)]
     data = {
         "events": [_event(event.label) for event in alphabet.events],
         "ends": alphabet.ends,
@@ -149,9 +144,7 @@ class _Part:
         return self.snapshots[self.chosen].picture
 
 
-def _panel(
-    part: _Part, subject: Explanation | Comparison, drawing: Drawing, placer: automaton_svg.Placer
-) -> dict[str, Any]:
+def _panel(part: _Part, subject: Explanation | Comparison, drawing: Drawing) -> dict[str, Any]:
     picture, ways = part.picture, part.ways[:_MOST_WAYS]
     labels = [shown(label) for label in subject.alphabet.labels]
     left = (len(part.ways) if part.total is None else part.total) - len(ways)
@@ -161,7 +154,7 @@ def _panel(
         "ends": part.ends,
         "legend": [*([doomed] if doomed else []), *(["Red: fails"] if distinct_failures(subject) else [])],
         "caption": explained.sizes(picture),
-        "picture": automaton_svg.inline(drawing, placer=placer),
+        "picture": automaton_svg.inline(drawing),
         "story": [(letter, labels[letter]) for letter in picture.story],
         "ways": [
             {

@@ -206,7 +206,7 @@ def picture(law: Law, most_states: int) -> str | None:
     from lawful.reports import automaton_svg  # only this draws
 
     def draw() -> str:
-        return automaton_svg.render_drawing(drawing(law.name, automaton(law, most_states)), placer="own")
+        return automaton_svg.beside([drawing(law.name, automaton(law, most_states))])
 
     try:
         return with_deep_recursion(draw)

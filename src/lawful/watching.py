@@ -104,9 +104,9 @@ class Watch:
 
     def report(self) -> str:
         """All of it as text."""
-        from lawful.reports.live import render_text
+        from lawful.reports.formats import render_run
 
-        return render_text(self._run(), folder=self._settings.scope.project)
+        return render_run(self._run(), "text", self._settings.scope.project)
 
     def snapshot(self) -> dict[str, Any]:
         """All of it in JSON's types."""

@@ -320,7 +320,7 @@ main()
 def test_a_fault_in_the_report_is_told(folder: Path) -> None:
     (folder / "spoiled.py").write_text(
         "import sys, lawful.reports.live\nfrom lawful.cli.main import main\n"
-        "lawful.reports.live.render_text = None\nmain()\n"
+        "lawful.reports.live.report_lines = None\nmain()\n"
     )
     command = [sys.executable, "spoiled.py", "run", "--law", "law.rml", "use.py"]
     done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)

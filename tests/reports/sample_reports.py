@@ -11,10 +11,11 @@ from lawful.laws.protocol import Law
 from lawful.laws.rml import compile
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
-from lawful.reports import gather
+from lawful.reports import gather, json, live
 from lawful.reports.baseline import Baseline
 from lawful.reports.core import Report
 from lawful.reports.sources import SourceLines
+from lawful.reports.text import WIDTH, plain
 
 FILES = """\
 // title: Files are closed
@@ -116,11 +117,11 @@ def evil_report(folder: Path) -> Report:
 
 def trace_report(folder: Path, baseline: Baseline | None = None) -> Report:
     """Two laws on two traces, one of them broken on one."""
-    import json
+    from json import dumps
 
     good, bad = folder / "good.jsonl", folder / "bad.jsonl"
-    good.write_text("".join(json.dumps(each) + "\n" for each in (opened(1, 2), wrote(1, 3), closed(1, 4))))
-    bad.write_text("".join(json.dumps(each) + "\n" for each in (opened(1, 2), closed(1, 4), wrote(1, 6))))
+    good.write_text("".join(dumps(each) + "\n" for each in (opened(1, 2), wrote(1, 3), closed(1, 4))))
+    bad.write_text("".join(dumps(each) + "\n" for each in (opened(1, 2), closed(1, 4), wrote(1, 6))))
     laws = [files("files.rml"), compile("a matches {event:'a'}; Main = a >> a?;", name="k.rml")]
     found = gather.TraceFindings(project(folder), baseline)
     for path in (good, bad):
@@ -153,4 +154,15 @@ def a_learner() -> Learner:
 
 def learned_report(folder: Path) -> Report:
     learner = a_learner()
-    return gather.of_learner(learner, learner.anomalies(), ["run.jsonl"], project(folder), seconds=0.25)
+    findings = gather.anomaly_findings(learner.anomalies())
+    return gather.of_learner(learner, findings, ["run.jsonl"], project(folder), seconds=0.25)
+
+
+def render_text(run: LawRun, folder: Path | str = ".", *, width: int = WIDTH, **options: bool) -> str:
+    """The report on a watched program as text."""
+    return plain(live.report_lines(run, folder, width=width, **options))
+
+
+def render_json(run: LawRun, folder: Path | str = ".", baseline: str | None = None) -> bytes:
+    """The same as JSON."""
+    return json.render(gather.of_live(run, SourceLines(folder), baseline=baseline))

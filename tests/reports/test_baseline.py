@@ -11,10 +11,8 @@ from lawful.engine.live_learning import as_finding
 from lawful.errors import LawfulError
 from lawful.reports import baseline
 from lawful.reports.fingerprints import Mark, marks
-from lawful.reports.json import render_run as render_json
-from lawful.reports.live import render_text
 from lawful.reports.sources import SourceLines
-from reports.sample_reports import a_learner, a_run, project
+from reports.sample_reports import a_learner, a_run, project, render_json, render_text
 
 ONE = Mark("1" * 16, "a.rml", "app.py", "work", "func_pre f")
 TWO = Mark("2" * 16, "learned", None, "", "open close?", ("app.py a", "app.py b"))

@@ -7,6 +7,8 @@ from typing import Any
 from lawful.engine.findings import Finding, Numbered
 from lawful.engine.wording import describe, message
 from lawful.laws.protocol import Expectation
+from lawful.reports.findings import Item
+from lawful.reports.fingerprints import Marks
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import finding_lines, plain
 
@@ -25,7 +27,8 @@ def finding(law: str, event: dict[str, Any], history: tuple[Numbered, ...] = ())
 
 
 def shown(found: Finding, tmp_path: Any) -> str:
-    return plain(finding_lines(found, SourceLines(tmp_path)))
+    source = SourceLines(tmp_path)
+    return plain(finding_lines(Item(found, message(found), Marks([found], source).of), source))
 
 
 def test_a_law_of_the_catalogue(tmp_path: Any) -> None:

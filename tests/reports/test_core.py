@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from lawful.engine.wording import count, expected, short
 from lawful.laws.protocol import Expectation
 from lawful.laws.rml.values import UNDEFINED
-from lawful.reports.core import count, expected, short
 from lawful.reports.text import Span, folded, plain
 
 

@@ -12,13 +12,10 @@ import jsonschema
 import pytest
 
 from lawful.engine import TraceRun, TraceSettings
-from lawful.engine.live_learning import as_finding
-from lawful.reports import gather, learned
-from lawful.reports.fingerprints import marks
-from lawful.reports.json import render_run as render_json
-from lawful.reports.json import render_traces
+from lawful.reports import gather
+from lawful.reports import json as json_report
 from lawful.reports.sources import SourceLines
-from reports.sample_reports import a_learner, a_run, closed, opened, wrote
+from reports.sample_reports import a_learner, a_run, closed, opened, render_json, wrote
 from reports.sample_reports import files as files_law
 
 SCHEMA = json.loads(files("lawful.reports").joinpath("schema", "report-1.json").read_text())
@@ -51,13 +48,16 @@ def a_trace_report(folder: Path) -> bytes:
     run.run()
     found = gather.TraceFindings(SourceLines(folder), None)
     found.add(run)
-    return render_traces(found, baseline="known.json")
+    return json_report.render(gather.of_traces(found, baseline="known.json"))
 
 
 def a_learned_report(folder: Path) -> bytes:
     learner = a_learner()
-    found = marks([as_finding(each) for each in learner.anomalies()], SourceLines(folder))
-    return learned.render_json(learner, ["t.jsonl"], marks=found, hidden=found[1:], baseline="known.json")
+    found = gather.anomaly_findings(learner.anomalies())
+    report = gather.of_learner(
+        learner, found, ["t.jsonl"], SourceLines(folder), hidden=found[1:], baseline="known.json"
+    )
+    return json_report.render(report)
 
 
 def test_the_schema_is_one() -> None:

@@ -12,10 +12,11 @@ from cli.gold_files import assert_gold
 from lawful.engine.run import LawRun
 from lawful.engine.wording import describe
 from lawful.laws.rml import compile
-from lawful.reports.json import render_run as render_json
-from lawful.reports.live import render_text, report_lines
+from lawful.reports import gather
+from lawful.reports.live import report_lines
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import finding_lines, plain
+from reports.sample_reports import render_json, render_text
 
 GOLD = Path(__file__).parent / "gold"
 
@@ -115,9 +116,9 @@ def test_no_line_is_too_long(folder: Path, width: int) -> None:
 
 def test_colours_change_no_text(folder: Path) -> None:
     run = a_run()
-    spans = [span for line in report_lines(run, folder=folder) for span in line]
+    spans = [span for line in report_lines(run, folder) for span in line]
     assert any(span.style == "bold red" for span in spans)
-    assert plain(report_lines(run, folder=folder)) == render_text(run, folder=folder)
+    assert plain(report_lines(run, folder)) == render_text(run, folder=folder)
 
 
 def test_hostile_text_is_made_harmless(tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_a_file_is_read_once(tmp_path: Path) -> None:
 
 def test_a_finding_without_source(tmp_path: Path) -> None:
     run = a_run()
-    text = plain(finding_lines(run.findings[0], SourceLines(tmp_path)))
+    text = plain(finding_lines(gather.of_live(run, SourceLines(tmp_path)).items[0], SourceLines(tmp_path)))
     assert "|" not in text
 
 

@@ -13,11 +13,9 @@ from lawful.laws.rml import compile
 from lawful.learning.parameters import Parameters
 from lawful.learning.reported_before import ReportedBefore, ReportKey
 from lawful.reports import formats, gather
-from lawful.reports.json import render_run as render_json
-from lawful.reports.live import render_text, report_lines
 from lawful.reports.sources import SourceLines
-from lawful.reports.text import plain
 from lawful.web import finished_run
+from reports.sample_reports import render_json, render_text
 
 MESSAGE = "`Lock.acquire` is followed by `Lock.release` in 40 of 41 uses; not at `app.py:61`"
 LAW = compile("a matches {event: 'never'}; Main = a?;", name="never.rml")
@@ -56,7 +54,7 @@ def test_what_was_found_and_what_the_curious_see() -> None:
     text = render_text(run)
     assert text.startswith("1. `Lock.acquire` is followed by `Lock.release` in 40 of 41 uses; not at\n   `app.py:61`\n")
     assert text.splitlines()[-1].startswith("1 finding in 81 events; ")
-    details = plain(report_lines(run, details=True))
+    details = render_text(run, details=True)
     assert details.startswith(text.rpartition("\n\n")[0])
     assert "enforcing  ab         Lock.acquire Lock.release" in details
     assert "  window    25\n" in details

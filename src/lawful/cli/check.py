@@ -20,13 +20,13 @@ from lawful.cli.options import history as history_option
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine import Finding, TraceRun, TraceSettings
 from lawful.engine.suppressions import Suppressions
+from lawful.engine.wording import count
 from lawful.errors import LawError, LawfulError
 from lawful.events.reader import TraceReader
 from lawful.laws.loader import is_law_name, load_law
 from lawful.laws.protocol import Law
 from lawful.reports import gather, traces
 from lawful.reports.baseline import KnownFindings
-from lawful.reports.core import count
 from lawful.reports.formats import format_of
 from lawful.reports.gather import TraceFindings
 from lawful.reports.text import confidence_lines
@@ -420,16 +420,10 @@ class _Written(_Report):
         self._form = form
 
     def _write(self, skipped: int) -> None:
-        if self._form == "json":
-            from lawful.reports.json import render_traces
+        from lawful.reports import formats
 
-            text = render_traces(self.found, baseline=self.known.path).decode()
-        else:
-            from lawful.reports import formats
-
-            report = gather.of_traces(self.found, baseline=self.known.path, pictures=self._form == "html")
-            text = formats.render(report, self._form)
-        self._target.write(text)
+        report = gather.of_traces(self.found, baseline=self.known.path, pictures=self._form == "html")
+        self._target.write(formats.render(report, self._form))
         self._target.flush()
 
 
@@ -460,7 +454,10 @@ class _Text(_Report):
     def _confidence(self) -> None:
         """How sure one may be, if objects were sampled."""
         for run in self.found.runs[-1:]:
-            self._show(confidence_lines(run.law_run, self._width))
+            tracking = run.law_run.tracking
+            if tracking is not None:
+                summaries = tracking.confidence.summary()
+                self._show(confidence_lines(summaries, tracking.unsampled_laws, self._width))
 
     def _write(self, skipped: int) -> None:
         if not self._quiet:

@@ -276,42 +276,20 @@ class _Told(NamedTuple):
 
 
 def _tell(learner: Learner, traces: list[str], how: _Told, known: KnownFindings, folder: str) -> int:
-    from lawful.engine.live_learning import as_finding
-    from lawful.learning.learner import AnomalyReport
     from lawful.reports import formats, gather, learned
     from lawful.reports.fingerprints import marks
 
-    every = learner.anomalies()
-    findings = [as_finding(anomaly) for anomaly in every]
-    found = marks(findings, known.source)
-    written = known.settle(found)
+    findings = gather.anomaly_findings(learner.anomalies())
+    written = known.settle(marks(findings, known.source))
     hidden = known.known(findings)
-    gone = {id(finding) for finding in hidden}
-    left = [at for at, finding in enumerate(findings) if id(finding) not in gone]
-    news = AnomalyReport((every[at] for at in left), every.omitted, every.known)
+    report = gather.of_learner(
+        learner, findings, traces, known.source, hidden=hidden, seconds=how.seconds, baseline=known.path
+    )
     with trace_input.opened(how.output) as target:
-        if how.form == "json":
-            away = [mark for at, mark in enumerate(found) if at not in left]
-            told = learned.render_json(learner, traces, marks=found, hidden=away, baseline=known.path)
-            target.write(told.decode())
-        elif how.form != "text":
-            report = gather.of_learner(
-                learner, every, traces, known.source, hidden=hidden, seconds=how.seconds, baseline=known.path
-            )
+        if how.form != "text":
             target.write(formats.render(report, how.form))
         else:
             show, width = trace_input.printer(target)
-            show(
-                learned.report_lines(
-                    learner,
-                    news,
-                    width=width,
-                    folder=folder,
-                    rules=how.rules,
-                    moves=how.moves,
-                    hidden=len(hidden),
-                    known=how.known,
-                )
-            )
+            show(learned.report_lines(report, learner, width=width, rules=how.rules, moves=how.moves, known=how.known))
     reporting.notify_baseline_written(known.path, written)
-    return 1 if news else 0
+    return 1 if report.items else 0

@@ -188,7 +188,7 @@ def write_report(
     if target is not None and target.isatty():
         from lawful.reports.live import report_lines
 
-        print_in_colour(report_lines(run, folder=folder, details=details, known=earlier), target)
+        print_in_colour(report_lines(run, folder, details=details, known=earlier), target)
         return
     from lawful.reports.formats import render_run
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lawful.diagnostics import printable
+from lawful.engine.wording import count
 from lawful.explain.explanation import Explanation
-from lawful.reports.core import count
 from lawful.reports.drawing import Cluster, Drawing, Edge, Node, Role, listed, shortened
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import msgspec
 
 from lawful.confidence.statistics import Claim, ClaimState
 from lawful.diagnostics import all_encodable, printable
+from lawful.engine.wording import count
 from lawful.reports.chart import Axis, Chart, Panel, Series, VerticalLine, nines, percent, render_svg
-from lawful.reports.core import count
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled, plain
 
 if TYPE_CHECKING:

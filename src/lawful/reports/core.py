@@ -1,4 +1,4 @@
-"""The report that every format renders: findings with their fingerprints, laws, the run; and the words for them."""
+"""The report that every format renders: findings, laws, the run."""
 
 from __future__ import annotations
 
@@ -7,34 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from lawful.engine.findings import plain
-from lawful.engine.wording import count, expected, short, shortened
+from lawful.engine.wording import count
 
 if TYPE_CHECKING:
     from lawful.confidence.summary import ClassSummary
-    from lawful.engine import Finding, LawResult
+    from lawful.engine import LawResult, TraceRun
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
+    from lawful.reports.findings import Item
     from lawful.reports.fingerprints import Mark
-    from lawful.reports.sequence import Diagram
     from lawful.reports.sources import SourceLines
-
-__all__ = [
-    "Item",
-    "Judged",
-    "Report",
-    "TraceRead",
-    "about",
-    "count",
-    "expected",
-    "plain",
-    "result_message",
-    "short",
-    "shortened",
-]
-
-LEARNED = "learned"
-"""The law that nobody wrote."""
 
 State = Literal["kept", "broken", "undecided"]
 
@@ -42,39 +24,7 @@ _FACT = re.compile(r"(?://|#)\s*(\w+)\s*:\s*(.*?)\s*")
 _COMMENT = re.compile(r"\s*(?://|#)\s?(.*)")
 
 
-# -- a report, whatever was done and whatever it is written as ---------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A finding as every format has it."""
-
-    finding: Finding
-    mark: Mark
-    message: str
-    trace: str | None = None
-    diagram: Diagram | None = None  # of the messages that led there, if it is about these
-
-    @property
-    def anomaly(self) -> bool:
-        return self.finding.anomaly is not None
-
-    @property
-    def place(self) -> str:
-        """The file and line, or the trace; empty if neither is known."""
-        file, line = self.finding.file, self.finding.line
-        if file is None:
-            return self.trace or ""
-        return file if line is None else f"{file}:{line}"
-
-    @property
-    def title(self) -> str:
-        """What it breaks: a law, or a rule that was learned."""
-        return self.finding.law if self.finding.anomaly is None else f"{LEARNED}: {self.finding.anomaly.rule}"
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """A law, on a trace or on a program."""
 
     law: Law
@@ -83,39 +33,33 @@ class Judged:
     message: str = ""
 
 
-class TraceRead(NamedTuple):
-    """A trace that was read."""
-
-    name: str
-    events: int
-    error: str | None
-
-
 @dataclass(slots=True)
 class Report:
     """The whole report."""
 
     command: str  # run, check, learn, pytest
-    items: list[Item]  # what is most worth a look comes first
+    items: list[Item]  # in the order in which they were found
     laws: list[Judged]
     source: SourceLines
     events: int
+    hidden: list[Mark]  # of findings that a baseline knows
+    baseline: str | None = None
+    violations: int = 0
     seconds: float | None = None
-    judging: float | None = None  # seconds of these
-    overhead: float | None = None  # the share of time that watching took, where that was measured
-    threads: int | None = None
-    processes: int | None = None
+    judging: float = 0.0  # seconds of these
+    threads: int = 0
+    processes: int = 0  # none if traces were read
     dropped: int = 0
     omitted: int = 0  # violations at further places
     suppressed: int = 0  # violations that the source or the project ignores
     over_budget: int = 0  # further anomalies
     known: list[Item] = field(default_factory=list)  # anomalies that earlier runs had, too
-    hidden: int = 0  # findings that a baseline knows
-    baseline: str | None = None
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    traces: list[TraceRead] = field(default_factory=list)
-    confidence: Sequence[ClassSummary] = ()
+    traces: list[str] = field(default_factory=list)
+    runs: Sequence[TraceRun] = ()  # of these traces
+    confidence: Sequence[ClassSummary] | None = None  # if objects were sampled
+    unsampled_laws: Sequence[str] = ()
     learner: Learner | None = None
 
     def each_law(self) -> Iterator[tuple[Judged, About]]:
@@ -131,11 +75,11 @@ class Report:
         """How much of what, in one line."""
         parts = [f"{count(len(self.items), 'finding')} in {count(self.events, 'event')}"]
         if self.hidden:
-            parts.append(f"{self.hidden:,} known and hidden")
+            parts.append(f"{len(self.hidden):,} known and hidden")
         if self.known:
             parts.append(known_before(len(self.known)))
         if self.omitted:
-            parts.append(f"{count(self.omitted, 'violation')} at further places not listed")
+            parts.append(not_listed(self.omitted))
         if self.over_budget:
             parts.append(f"{self.over_budget:,} more over the budget")
         if self.dropped:
@@ -148,17 +92,19 @@ def known_before(known: int) -> str:
     return f"{count(known, 'anomaly', 'anomalies')} that earlier runs had, too"
 
 
-def ranked(items: list[Item]) -> list[Item]:
-    """Violations before anomalies; the most frequent, or the highest score, first."""
-
-    def rank(item: Item) -> tuple[bool, float]:
-        anomaly = item.finding.anomaly
-        return anomaly is not None, -item.finding.count if anomaly is None else -anomaly.score
-
-    return sorted(items, key=rank)
+def not_listed(omitted: int) -> str:
+    """How many violations a report does not list."""
+    return f"{count(omitted, 'violation')} at further places not listed"
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
+def ignored(suppressed: int) -> str:
+    """How many violations were suppressed."""
+    return f"{count(suppressed, 'violation')} ignored, as the source or the project asks"
+
+
+def lost_events(dropped: int) -> str:
+    """How many events were dropped, and what that means."""
+    return f"{count(dropped, 'event')} dropped: findings may be wrong or missing without them"
 
 
 class About(NamedTuple):

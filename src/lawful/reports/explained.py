@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from lawful.engine.wording import count
 from lawful.explain.comparison import Witness
 from lawful.explain.explanation import Explanation
 from lawful.explain.teacher import Basis
 from lawful.reports.automaton_drawing import flat, place, shown, side_title, title
-from lawful.reports.core import count
 from lawful.reports.sources import SourceLines
 from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled
 

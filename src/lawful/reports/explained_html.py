@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lawful import __version__
 from lawful.diagnostics import printable
+from lawful.engine.wording import count
 from lawful.explain.comparison import Witness
 from lawful.explain.explanation import Explanation, Snapshot
 from lawful.reports import automaton_svg, explained
@@ -26,7 +27,6 @@ from lawful.reports.automaton_drawing import (
     side_title,
     title,
 )
-from lawful.reports.core import count
 from lawful.reports.drawing import LABEL_WIDTH
 from lawful.reports.page import page
 from lawful.reports.sources import SourceLines

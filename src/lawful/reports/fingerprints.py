@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lawful.diagnostics import encodable
@@ -50,6 +51,22 @@ class Fingerprinter:
         if keep:
             self._times[mark.fingerprint] = again
         return mark if again == 1 else mark._replace(fingerprint=f"{mark.fingerprint}-{again}")
+
+
+class Marks:
+    """The marks of findings. They are made when the first is asked for: a report as text needs none."""
+
+    def __init__(self, findings: Sequence[Finding], source: SourceLines) -> None:
+        self._findings = findings
+        self._source = source
+
+    def of(self, finding: Finding) -> Mark:
+        return self._marks[id(finding)]
+
+    @cached_property
+    def _marks(self) -> dict[int, Mark]:
+        found = marks(self._findings, self._source)
+        return {id(finding): mark for finding, mark in zip(self._findings, found, strict=True)}
 
 
 def marks(findings: Sequence[Finding], source: SourceLines) -> list[Mark]:

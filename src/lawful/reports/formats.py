@@ -23,7 +23,11 @@ def format_of(form: str | None, output: str | None) -> str:
 
 
 def render(report: Report, form: str, *, title: str | None = None) -> str:
-    """A report in one of the formats that are the same for all commands."""
+    """A report in any format but text, which has more options."""
+    if form == "json":
+        from lawful.reports import json
+
+        return json.render(report).decode()
     if form == "sarif":
         from lawful.reports import sarif
 
@@ -54,13 +58,9 @@ def render_run(
 ) -> str:
     """The report on a watched program in any format; `details` and `known` are for text."""
     if form == "text":
-        from lawful.reports import live
+        from lawful.reports import live, text
 
-        return live.render_text(run, folder=folder, details=details, known=known)
-    if form == "json":
-        from lawful.reports import json
-
-        return json.render_run(run, folder=folder, baseline=baseline).decode()
+        return text.plain(live.report_lines(run, folder, details=details, known=known))
     from lawful.reports import gather
     from lawful.reports.sources import SourceLines
 

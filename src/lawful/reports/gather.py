@@ -1,20 +1,21 @@
-"""From what was done to what is to be reported: of a program under watch, of traces, of a learner."""
+"""From a run to its report: of a program under watch, of traces, of a learner."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lawful.engine import wording
-from lawful.reports.core import Item, Judged, Report, State, TraceRead, ranked, result_message
-from lawful.reports.fingerprints import Fingerprinter, Mark, marks
+from lawful.reports.core import Judged, Report, State, result_message
+from lawful.reports.findings import Item
+from lawful.reports.fingerprints import Fingerprinter, Mark, Marks
 
 if TYPE_CHECKING:
-    from lawful.confidence.summary import ClassSummary
     from lawful.engine.findings import Finding
     from lawful.engine.run import LawRun
     from lawful.engine.trace_run import LawResult, TraceRun
-    from lawful.learning.learner import AnomalyReport, Learner
+    from lawful.learning.learner import Learner
+    from lawful.learning.window_protocol import Anomaly
     from lawful.reports.baseline import Baseline
     from lawful.reports.sequence import Diagram
     from lawful.reports.sources import SourceLines
@@ -25,21 +26,24 @@ def of_live(
 ) -> Report:
     """The report on a program under watch; with `pictures`, violations of views come with their messages."""
     learner = None if run.learner is None else run.learner.learner
-    confidence = _confidence(run)
+    hidden = run.log.hidden
+    # Those that are hidden are counted, too, so that all keep their numbers.
+    mark_of = Marks([*run.findings, *hidden], source).of
     broken = {finding.law for finding in run.findings}
-    items = [
-        Item(finding, mark, wording.message(finding), diagram=_diagram(run, finding) if pictures else None)
-        for finding, mark in zip(run.findings, marks_of(run, source), strict=True)
-    ]
     return Report(
         command=command,
-        items=ranked(items),
+        items=[
+            Item(finding, wording.message(finding), mark_of, diagram=_diagram(run, finding) if pictures else None)
+            for finding in run.findings
+        ],
         laws=[Judged(each.law, "broken" if each.law.name in broken else "kept") for each in run.laws],
         source=source,
         events=run.events,
+        hidden=[mark_of(finding) for finding in hidden],
+        baseline=baseline,
+        violations=run.violations,
         seconds=run.seconds,
-        judging=run.judging if run.seconds is not None else None,
-        overhead=_overhead(confidence),
+        judging=run.judging,
         threads=run.threads,
         processes=run.processes,
         dropped=run.dropped,
@@ -47,17 +51,12 @@ def of_live(
         suppressed=run.log.suppressed,
         over_budget=0 if learner is None else learner.anomalies().omitted,
         known=_known(learner, source),
-        hidden=len(run.log.hidden),
-        baseline=baseline,
         errors=list(run.errors),
         warnings=run.warnings,
-        confidence=confidence,
+        confidence=None if run.tracking is None else run.tracking.confidence.summary(),
+        unsampled_laws=() if run.tracking is None else run.tracking.unsampled_laws,
         learner=learner,
     )
-
-
-def _confidence(run: LawRun) -> list[ClassSummary]:
-    return [] if run.tracking is None else run.tracking.confidence.summary()
 
 
 def _diagram(run: LawRun, finding: Finding, trace: str = "") -> Diagram | None:
@@ -68,16 +67,6 @@ def _diagram(run: LawRun, finding: Finding, trace: str = "") -> Diagram | None:
     return violated_view(run, finding, name=trace)
 
 
-def marks_of(run: LawRun, source: SourceLines) -> list[Mark]:
-    """The marks of a run's findings. Those that are hidden are counted, too, so that all keep their numbers."""
-    return all_marks(run, source)[: len(run.findings)]
-
-
-def all_marks(run: LawRun, source: SourceLines) -> list[Mark]:
-    """The marks of the findings, then of those that are hidden."""
-    return marks([*run.findings, *run.log.hidden], source)
-
-
 class TraceFindings:
     """What was found in traces: the findings with their marks, in order, and which of them a baseline knows."""
 
@@ -86,19 +75,21 @@ class TraceFindings:
         self.source = source
         self._baseline = baseline
         self._fingerprinter = Fingerprinter(source)
-        self._found: list[tuple[TraceRun, Finding, Mark]] = []
-        self._known: set[int] = set()  # their ids: findings live as long as their runs
+        self._found: list[tuple[TraceRun, Finding]] = []
+        self._marks: dict[int, Mark] = {}  # by the ids of findings, which live as long as their runs
+        self._known: set[int] = set()  # ids, too
 
     def add(self, run: TraceRun) -> None:
         """A trace was judged. What a baseline knows is hidden."""
         self.runs.append(run)
-        known = []
         for finding in run.findings:
-            mark = self._fingerprinter.mark(finding)
-            self._found.append((run, finding, mark))
-            if self._baseline is not None and self._baseline.knows(mark):
-                known.append(finding)
-        self._hide(run, known)
+            self._found.append((run, finding))
+            self._marks[id(finding)] = self._fingerprinter.mark(finding)
+        if self._baseline is not None:
+            self._hide(run, [each for each in run.findings if self._baseline.knows(self.mark_of(each))])
+
+    def mark_of(self, finding: Finding) -> Mark:
+        return self._marks[id(finding)]
 
     def is_known(self, finding: Finding) -> bool:
         """Does a baseline know this finding, as far as that can be told before its trace is judged?"""
@@ -117,46 +108,47 @@ class TraceFindings:
 
     @property
     def marks(self) -> list[Mark]:
-        return [mark for _, _, mark in self._found]
+        return list(self._marks.values())
 
     @property
-    def shown(self) -> list[tuple[TraceRun, Finding, Mark]]:
+    def shown(self) -> list[tuple[TraceRun, Finding]]:
         return [each for each in self._found if id(each[1]) not in self._known]
 
     @property
-    def hidden(self) -> list[tuple[TraceRun, Finding, Mark]]:
-        return [each for each in self._found if id(each[1]) in self._known]
+    def hidden(self) -> list[Mark]:
+        return [mark for finding, mark in self._marks.items() if finding in self._known]
 
 
 def of_traces(found: TraceFindings, *, baseline: str | None = None, pictures: bool = False) -> Report:
     """The report on traces; with `pictures`, violations of views come with their messages."""
     runs = found.runs
-    confidence = _confidence(runs[-1].law_run) if runs else []
-    items = [
-        Item(
-            finding,
-            mark,
-            wording.trace_message(finding, run.events),
-            run.name,
-            _diagram(run.law_run, finding, run.name) if pictures else None,
-        )
-        for run, finding, mark in found.shown
-    ]
+    tracking = runs[-1].law_run.tracking if runs else None
     return Report(
         command="check",
-        items=ranked(items),
+        items=[
+            Item(
+                finding,
+                wording.trace_message(finding, run.events),
+                found.mark_of,
+                run.name,
+                _diagram(run.law_run, finding, run.name) if pictures else None,
+            )
+            for run, finding in found.shown
+        ],
         laws=[_judged(run, result) for run in runs for result in run.results],
         source=found.source,
         events=sum(run.events for run in runs),
+        hidden=found.hidden,
+        baseline=baseline,
+        violations=sum(run.law_run.violations for run in runs),
         seconds=sum(run.seconds for run in runs),
         omitted=sum(run.law_run.log.omitted for run in runs),
         suppressed=sum(run.law_run.log.suppressed for run in runs),
-        hidden=len(found.hidden),
-        baseline=baseline,
         errors=[run.error.render() for run in runs if run.error is not None],
         warnings=[f"{result.law.name}: {text}" for run in runs for result in run.results for text in result.warnings],
-        traces=[TraceRead(run.name, run.events, None if run.error is None else run.error.message) for run in runs],
-        confidence=confidence,
+        traces=[run.name for run in runs],
+        runs=runs,
+        confidence=None if tracking is None else tracking.confidence.summary(),
     )
 
 
@@ -170,50 +162,44 @@ def _judged(run: TraceRun, result: LawResult) -> Judged:
 
 def of_learner(
     learner: Learner,
-    anomalies: AnomalyReport,
-    traces: Sequence[str],
+    findings: Sequence[Finding],
+    traces: list[str],
     source: SourceLines,
     *,
     hidden: Sequence[Finding] = (),
     seconds: float | None = None,
     baseline: str | None = None,
 ) -> Report:
-    """The report on what was learned; `hidden` are the anomalies that a baseline knows."""
-    from lawful.engine.live_learning import as_finding
-
-    gone = {str(finding.anomaly.rule) for finding in hidden if finding.anomaly is not None}
-    findings = [as_finding(each) for each in anomalies if str(each.rule) not in gone]
-    known = marks([*findings, *hidden], source)[: len(findings)]
-    items = [Item(each, mark, wording.message(each)) for each, mark in zip(findings, known, strict=True)]
+    """The report on what was learned; `hidden` are those of the anomalies that a baseline knows."""
+    mark_of = Marks(findings, source).of
+    gone = set(map(id, hidden))
     return Report(
         command="learn",
-        items=items,
+        items=[Item(each, wording.message(each), mark_of) for each in findings if id(each) not in gone],
         laws=[],
         source=source,
         events=learner.events,
-        seconds=seconds,
-        over_budget=anomalies.omitted,
-        known=_known(learner, source),
-        hidden=len(hidden),
+        hidden=[mark_of(each) for each in hidden],
         baseline=baseline,
-        traces=[TraceRead(name, 0, None) for name in traces],
+        seconds=seconds,
+        over_budget=learner.anomalies().omitted,
+        known=_known(learner, source),
+        traces=traces,
         learner=learner,
     )
 
 
-def _known(learner: Learner | None, source: SourceLines) -> list[Item]:
-    """AnomalyReport that earlier runs had, too."""
-    if learner is None or learner.reported_before is None:
-        return []
+def anomaly_findings(anomalies: Iterable[Anomaly]) -> list[Finding]:
+    """Anomalies as findings like all others."""
     from lawful.engine.live_learning import as_finding
 
-    findings = [as_finding(each) for each in learner.anomalies().known]
-    pairs = zip(findings, marks(findings, source), strict=True)
-    return [Item(each, mark, wording.message(each)) for each, mark in pairs]
+    return [as_finding(each) for each in anomalies]
 
 
-def _overhead(confidence: Sequence[ClassSummary]) -> float | None:
-    """Of the whole program, by the moments at which it was measured."""
-    series = max((summary.series for summary in confidence), key=len, default=())
-    measured = [point.overhead for point in series if point.overhead is not None]
-    return sum(measured) / len(measured) if measured else None
+def _known(learner: Learner | None, source: SourceLines) -> list[Item]:
+    """Anomalies that earlier runs had, too."""
+    if learner is None or learner.reported_before is None:
+        return []
+    findings = anomaly_findings(learner.anomalies().known)
+    mark_of = Marks(findings, source).of
+    return [Item(each, wording.message(each), mark_of) for each in findings]

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from lawful.diagnostics import encodable, printable
 from lawful.engine.wording import expected
-from lawful.reports.core import Item, Report, about
+from lawful.reports.core import Report, about
+from lawful.reports.findings import Item, ranked
 
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY = _DATA | {":": "%3A", ",": "%2C"}
@@ -19,7 +20,7 @@ def render(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     mild = {judged.law.name for judged in report.laws if about(judged.law).facts.get("severity") == "warning"}
-    for item in report.items:
+    for item in ranked(report.items):
         finding = item.finding
         place: dict[str, object] = {}
         if finding.file is not None:

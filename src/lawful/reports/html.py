@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from lawful import __version__
 from lawful.diagnostics import printable
-from lawful.reports.core import Judged, Report, count
+from lawful.engine.wording import count
+from lawful.reports.core import Judged, Report, ignored, lost_events, not_listed
+from lawful.reports.findings import Item, ranked
 from lawful.reports.html_findings import Findings
 from lawful.reports.law_places import LawPlaces
 
@@ -30,7 +32,8 @@ def render(report: Report, *, title: str | None = None, now: datetime | None = N
     """The whole page. `now` is the time that it says it was made at."""
     from lawful.reports.page import page  # only this needs a template engine, and that takes a while
 
-    found = Findings(report)
+    items = ranked(report.items)
+    found = Findings(report, items)
     values = {
         "title": printable(title or f"Lawful: {report.command}"),
         "version": __version__,
@@ -38,11 +41,11 @@ def render(report: Report, *, title: str | None = None, now: datetime | None = N
         "report": report,
         "facts": list(_facts(report)),
         "notes": list(_notes(report)),
-        "plain": [(item.title, printable(item.place), item.message) for item in report.items[:_PLAIN]],
-        "known": [(item.title, printable(item.place), item.message) for item in report.known],
-        "unshown": max(0, len(report.items) - _PLAIN),
-        "confidence": [_class(summary) for summary in report.confidence],
-        "picture": _picture(report.confidence),
+        "plain": [_plain(item) for item in items[:_PLAIN]],
+        "known": [_plain(item) for item in report.known],
+        "unshown": max(0, len(items) - _PLAIN),
+        "confidence": [_class(summary) for summary in report.confidence or ()],
+        "picture": _picture(report.confidence or ()),
         "laws": list(_laws(report)),
         "moves": [] if report.learner is None else [move._asdict() for move in report.learner.moves],
         "rules": report.learner is not None,
@@ -51,6 +54,10 @@ def render(report: Report, *, title: str | None = None, now: datetime | None = N
     data = {**found.data(), "rules": _rules(report.learner), "laws": _texts(report, found.places)}
     text = page("report.html", style="report.css", scripts=["report.js"], data=data, values=values, images=True)
     return text.encode("utf-8", "replace").decode() + "\n"
+
+
+def _plain(item: Item) -> tuple[str, str, str]:
+    return item.title, item.place, item.message
 
 
 def image(svg: str) -> str:
@@ -63,7 +70,7 @@ def image(svg: str) -> str:
 
 def _facts(report: Report) -> Iterator[tuple[str, str, str]]:
     """Numbers of the run: a label, the number, and a remark."""
-    hidden = f"{report.hidden:,} known, hidden" if report.hidden else ""
+    hidden = f"{len(report.hidden):,} known, hidden" if report.hidden else ""
     yield "findings", f"{len(report.items):,}", hidden
     if report.known:
         yield "known", f"{len(report.known):,}", "of earlier runs"
@@ -73,16 +80,24 @@ def _facts(report: Report) -> Iterator[tuple[str, str, str]]:
     yield "events", f"{report.events:,}", ""
     if report.seconds:
         yield "events per second", f"{report.events / report.seconds:,.0f}", f"in {report.seconds:,.2f} s"
-    if report.overhead is not None:
-        yield "overhead", f"{100 * report.overhead:.1f} %", "on top of the program's own time"
-    elif report.judging is not None and report.seconds and report.seconds >= _LONG:
+    overhead = _overhead(report.confidence or ())
+    if overhead is not None:
+        yield "overhead", f"{100 * overhead:.1f} %", "on top of the program's own time"
+    elif report.processes and report.seconds and report.seconds >= _LONG:
         yield "judging", f"{100 * report.judging / report.seconds:.1f} %", f"of the time: {report.judging:,.2f} s"
-    if report.threads and report.threads > 1:
+    if report.threads > 1:
         yield "threads", f"{report.threads:,}", ""
-    if report.processes and report.processes > 1:
+    if report.processes > 1:
         yield "processes", f"{report.processes:,}", ""
     if report.traces:
         yield "traces", f"{len(report.traces):,}", ""
+
+
+def _overhead(confidence: Sequence[ClassSummary]) -> float | None:
+    """Of the whole program, by the moments at which it was measured."""
+    series = max((summary.series for summary in confidence), key=len, default=())
+    measured = [point.overhead for point in series if point.overhead is not None]
+    return sum(measured) / len(measured) if measured else None
 
 
 def _notes(report: Report) -> Iterator[tuple[str, str]]:
@@ -90,16 +105,16 @@ def _notes(report: Report) -> Iterator[tuple[str, str]]:
     for text in report.errors:
         yield "error", printable(text)
     if report.dropped:
-        yield "warning", f"{count(report.dropped, 'event')} dropped: findings may be wrong or missing without them"
+        yield "warning", lost_events(report.dropped)
     if report.omitted:
-        yield "warning", f"{count(report.omitted, 'violation')} at further places not listed"
+        yield "warning", not_listed(report.omitted)
     if report.suppressed:
-        yield "note", f"{count(report.suppressed, 'violation')} ignored, as the source or the project asks"
+        yield "note", ignored(report.suppressed)
     if report.over_budget:
         more = count(report.over_budget, "more anomaly", "more anomalies")
         yield "note", f"{more} over the budget of the learner"
     if report.hidden:
-        yield "note", f"{count(report.hidden, 'finding')} known to the baseline {printable(report.baseline or '')}"
+        yield "note", f"{count(len(report.hidden), 'finding')} known to the baseline {printable(report.baseline or '')}"
     for text in report.warnings:
         yield "warning", printable(text)
 
@@ -126,7 +141,7 @@ def _class(summary: ClassSummary) -> Json:
     return {"name": printable(summary.class_name), "state": printable(summary.state), "laws": laws}
 
 
-def _picture(summaries: Any) -> str | None:
+def _picture(summaries: Sequence[ClassSummary]) -> str | None:
     if not any(summary.series and summary.laws for summary in summaries):
         return None
     from lawful.reports import confidence

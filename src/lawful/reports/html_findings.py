@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lawful.diagnostics import printable
 from lawful.engine.findings import time_of
-from lawful.engine.wording import count, describe, expected, short
+from lawful.engine.wording import count, describe
 from lawful.events.event_kinds import mentioned_ids
+from lawful.reports import findings as facts
 from lawful.reports import sequence
-from lawful.reports.core import Item, Report
 from lawful.reports.law_places import LawPlaces
+from lawful.reports.text import cut
 
 if TYPE_CHECKING:
-    from lawful.engine.findings import Event, Finding
+    from lawful.engine.findings import Event
     from lawful.learning.window_protocol import ExampleScenario
+    from lawful.reports.core import Report
+    from lawful.reports.findings import Item
 
 Json = dict[str, Any]
 
@@ -29,15 +32,16 @@ _LONGEST_LINE = 240
 class Findings:
     """Rows for all findings; events, lines of source and texts of laws stand beside them, once each."""
 
-    def __init__(self, report: Report) -> None:
-        self._report = report
+    def __init__(self, report: Report, items: Sequence[Item]) -> None:
+        self._source = report.source
+        self._items = items
         self._lines: dict[str, dict[int, str]] = {}
         self._events: list[Json] = []
         self._placed: dict[int, int] = {}  # events that are in there, by their ids: they live as long as the report
         self.places = LawPlaces([judged.law for judged in report.laws])
 
     def data(self) -> Json:
-        rows = [self._row(item) for item in self._report.items]
+        rows = [self._row(item) for item in self._items]
         return {"findings": rows, "events": self._events, "files": self._lines}
 
     def _row(self, item: Item) -> Json:
@@ -45,7 +49,7 @@ class Findings:
         self._excerpt(file, line, _AROUND)
         row: Json = {
             "law": item.finding.law,
-            "kind": "anomaly" if item.anomaly else "violation",
+            "kind": item.kind,
             "message": printable(item.message),
             "id": item.mark.fingerprint,
             "count": finding.count,
@@ -77,10 +81,12 @@ class Findings:
         return row
 
     def _excerpt(self, file: str | None, line: int | None, around: int) -> None:
-        found = self._report.source.excerpt(file, line, around)
+        found = self._source.excerpt(file, line, around)
         if found and file is not None:
             lines = self._lines.setdefault(file, {})
-            lines.update((number, _cut(text)) for number, text in found.items() if number not in lines)
+            lines.update(
+                (number, cut(printable(text), _LONGEST_LINE)) for number, text in found.items() if number not in lines
+            )
 
     def _place(self, number: int | None, event: Event) -> int:
         """The place of an event in the list of events. Several findings share most of them."""
@@ -119,48 +125,30 @@ def _target(event: Event) -> Any:
     return target if isinstance(target, int | str) else next(iter(mentioned_ids(event)), None)
 
 
-def _cut(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + "…"
-
-
 def _facts(item: Item) -> Iterator[tuple[str, str]]:
     """The facts of a finding, as labels and texts."""
     finding = item.finding
     if finding.count > 1:
-        yield "seen", f"{count(finding.count, 'time')}{_when(finding)}"
-    wanted = expected(finding.expectation)
+        yield "seen", facts.seen(finding)
     if finding.anomaly is None and finding.rejected_at is not None:
-        yield "expected", wanted or "nothing: no event could be accepted here"
+        yield "expected", facts.wanted(finding)
     if finding.expectation.note:
         yield "found", finding.expectation.note
     if finding.doomed_at is not None:
-        yield "lost", f"at event {finding.doomed_at}: whatever followed, the law could not be kept any more"
+        yield "lost", facts.lost(finding)
     if finding.expectation.bindings:
-        text = ", ".join(f"{name} = {short(value)}" for name, value in finding.expectation.bindings.items())
-        others = finding.expectation.others
-        yield "bindings", text + (f" (and {count(others, 'other instance')})" if others else "")
+        yield "bindings", "".join(facts.bindings(finding))
     if finding.made is not None:
-        place = f" at {finding.made['file']}:{finding.made.get('line')}" if "file" in finding.made else ""
-        yield "made", f"{finding.made.get('class') or finding.made.get('name') or 'object'}{place}"
+        yield "made", facts.made(finding)
     if finding.anomaly is not None:
         rule = finding.anomaly.rule
+        kept, failed = count(rule.satisfied, "time"), count(rule.failed, "time")
         yield "rule", str(rule)
-        yield (
-            "kept",
-            f"{count(rule.satisfied, 'time')} at {count(rule.contexts, 'place')}; failed {count(rule.failed, 'time')}",
-        )
+        yield "kept", f"{kept} at {count(rule.contexts, 'place')}; failed {failed}"
         yield "score", f"{finding.anomaly.score:.2f}"
         for other in finding.anomaly.others[:_MAX_OTHERS]:
             yield "breaks", str(other)
-    for context, times in list(finding.contexts.items())[:_MAX_CONTEXTS]:
-        yield "in", context + (f" ({times:,} times)" if times > 1 else "")
+    for context in facts.contexts(finding, _MAX_CONTEXTS):
+        yield "in", context
     if item.trace is not None:
         yield "trace", item.trace
-
-
-def _when(finding: Finding) -> str:
-    first, last = finding.first_time, finding.last_time
-    if first is None or last is None:
-        return ""
-    return f", first after {first:.3f} s, last after {last:.3f} s"

@@ -1,99 +1,81 @@
-"""Reports as JSON, for programs: on a program under watch, and on traces."""
+"""The report as JSON, for programs: on a program under watch, on traces, and on what was learned."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lawful import __version__
 from lawful.diagnostics import all_encodable, encodable
-from lawful.engine.wording import message, trace_message
-from lawful.reports.core import plain, result_message, shortened
-from lawful.reports.fingerprints import marks
-from lawful.reports.sources import SourceLines
+from lawful.engine.findings import plain
+from lawful.engine.wording import shortened
+from lawful.reports.core import result_message
 
 if TYPE_CHECKING:
-    from lawful.engine import LawResult, LawRun, TraceRun
-    from lawful.engine.findings import Finding
+    from lawful.engine import LawResult, TraceRun
     from lawful.laws.grammar.wording import Rejection
-    from lawful.reports.fingerprints import Mark
-    from lawful.reports.gather import TraceFindings
-
+    from lawful.reports.core import Report
+    from lawful.reports.findings import Item
 
 SCHEMA = 1
 """The version of what reports look like: it changes if a program that reads them might have to."""
 
 
-def opening(command: str) -> dict[str, Any]:
-    """What every report begins with."""
+def render(report: Report) -> bytes:
+    """The whole report, with a newline at its end."""
+    data = {"check": _traces, "learn": _learned}.get(report.command, _run)(report)
+    if report.confidence is not None:
+        from lawful.reports.confidence import plain_json
+
+        data["confidence"] = plain_json(report.confidence)
+    if report.baseline is not None:
+        known = [mark.to_json() for mark in report.hidden]
+        data["baseline"] = {"file": encodable(report.baseline), "hidden": len(known), "known": known}
+    return _encoded(data)
+
+
+def _opening(command: str) -> dict[str, Any]:
     return {"report": command, "schema": SCHEMA, "version": __version__}
 
 
-def known_json(baseline: str, known: Sequence[Mark]) -> dict[str, Any]:
-    """What a baseline has hidden."""
-    return {"file": encodable(baseline), "hidden": len(known), "known": [mark.to_json() for mark in known]}
-
-
-# -- of a program ------------------------------------------------------------------------------------------------------
-
-
-def render_run(run: LawRun, *, folder: str | os.PathLike[str] = ".", baseline: str | None = None) -> bytes:
-    """The whole report, with a newline at its end.
-
-    `folder`: that of the project, below which the files of events are. `baseline`: the file, if one is used.
-    """
-    found = marks([*run.findings, *run.log.hidden], SourceLines(folder))
-    shown = len(run.findings)
-    report: dict[str, Any] = {**opening("run"), **run.snapshot(), "violations": run.violations, "seconds": run.seconds}
-    report["laws"] = [encodable(law) for law in report["laws"]]
-    report |= _confidence(run)
-    report.pop("samples", None)
-    report["findings"] = [
-        _finding(finding, mark, message(finding)) for finding, mark in zip(run.findings, found[:shown], strict=True)
-    ]
-    if baseline is not None:
-        report["baseline"] = known_json(baseline, found[shown:])
-    if run.learner is not None:
-        from lawful.learning.learned_json import anomaly_json
-        from lawful.reports.learned import plain_json
-
-        learner = run.learner.learner
-        report["learned"] = plain_json(learner)
-        for at, finding in enumerate(run.findings):
-            if finding.anomaly is not None:
-                report["findings"][at] = all_encodable(
-                    report["findings"][at] | {"anomaly": anomaly_json(finding.anomaly, learner.numbering)}
-                )
-    return _encoded(report)
-
-
-# -- of traces ---------------------------------------------------------------------------------------------------------
-
-
-def render_traces(found: TraceFindings, *, baseline: str | None = None) -> bytes:
-    """The whole report, with a newline at its end; `baseline` is the file, if one is used."""
-    runs = found.runs
-    report: dict[str, Any] = {
-        **opening("check"),
-        "events": sum(run.events for run in runs),
-        "laws": [_result(run, result) for run in runs for result in run.results],
-        "findings": [
-            {"trace": encodable(run.name), **_finding(finding, mark, trace_message(finding, run.events))}
-            for run, finding, mark in found.shown
-        ],
-        "violations": sum(run.law_run.violations for run in runs),
-        "omitted": sum(run.law_run.log.omitted for run in runs),
-        "suppressed": sum(run.law_run.log.suppressed for run in runs),
-        "traces": [_trace(run) for run in runs],
+def _run(report: Report) -> dict[str, Any]:
+    data = {
+        **_opening("run"),
+        "events": report.events,
+        "threads": report.threads,
+        "processes": report.processes,
+        "dropped": report.dropped,
+        "omitted": report.omitted,
+        "suppressed": report.suppressed,
+        "errors": report.errors,
+        "warnings": report.warnings,
+        "laws": [encodable(judged.law.name) for judged in report.laws],
+        "findings": [_finding(item) for item in report.items],
+        "violations": report.violations,
+        "seconds": report.seconds,
     }
-    for run in runs[-1:]:
-        report |= _confidence(run.law_run)
-    if baseline is not None:
-        report["baseline"] = known_json(baseline, [mark for _, _, mark in found.hidden])
-    return _encoded(report)
+    if report.learner is not None:
+        from lawful.learning.learned_json import anomaly_json
+
+        data["learned"] = all_encodable(report.learner.to_json())
+        for item, finding in zip(report.items, data["findings"], strict=True):
+            if item.finding.anomaly is not None:
+                finding["anomaly"] = anomaly_json(item.finding.anomaly, report.learner.numbering)
+    return data
+
+
+def _traces(report: Report) -> dict[str, Any]:
+    return {
+        **_opening("check"),
+        "events": report.events,
+        "laws": [_result(run, result) for run in report.runs for result in run.results],
+        "findings": [{"trace": encodable(item.trace or ""), **_finding(item)} for item in report.items],
+        "violations": report.violations,
+        "omitted": report.omitted,
+        "suppressed": report.suppressed,
+        "traces": [_trace(run) for run in report.runs],
+    }
 
 
 def _result(run: TraceRun, result: LawResult) -> dict[str, Any]:
@@ -121,25 +103,30 @@ def _trace(run: TraceRun) -> dict[str, Any]:
     }
 
 
-# -- of both -----------------------------------------------------------------------------------------------------------
+def _learned(report: Report) -> dict[str, Any]:
+    from lawful.learning.learned_json import anomaly_json
+
+    learner = report.learner
+    assert learner is not None
+    data: dict[str, Any] = {**learner.to_json(), "traces": report.traces, **_opening("learn")}
+    data["anomalies"] = [
+        {**anomaly_json(item.finding.anomaly, learner.numbering), "mark": item.mark.to_json()}
+        for item in report.items
+        if item.finding.anomaly is not None
+    ]
+    plain_data: dict[str, Any] = all_encodable(data)
+    return plain_data
 
 
-def _finding(finding: Finding, mark: Mark, text: str) -> dict[str, Any]:
-    data = {**finding.to_json(), "law": encodable(finding.law), "message": text, "mark": mark.to_json()}
+def _finding(item: Item) -> dict[str, Any]:
+    finding = item.finding
+    data = {**finding.to_json(), "law": encodable(finding.law), "message": item.message, "mark": item.mark.to_json()}
     if finding.rejection is not None:
-        data["rejection"] = rejection_json(finding.rejection)
+        data["rejection"] = _rejection(finding.rejection)
     return data
 
 
-def _confidence(run: LawRun) -> dict[str, Any]:
-    if run.tracking is None:
-        return {}
-    from lawful.reports.confidence import plain_json
-
-    return {"confidence": plain_json(run.tracking.confidence.summary())}
-
-
-def rejection_json(rejection: Rejection) -> dict[str, Any]:
+def _rejection(rejection: Rejection) -> dict[str, Any]:
     """Where in its grammar a view was broken."""
     return {
         "group": rejection.group,
@@ -148,12 +135,8 @@ def rejection_json(rejection: Rejection) -> dict[str, Any]:
         "assertion": rejection.assertion,
         "where": rejection.where and encodable(rejection.where),
         "reason": rejection.reason,
-        "values": {name: _binding(value) for name, value in rejection.values.items()},
+        "values": {name: plain(value) for name, value in rejection.values.items()},
     }
-
-
-def _binding(value: Any) -> Any:
-    return value if isinstance(value, dict | list) else plain(value)
 
 
 def _encoded(report: dict[str, Any]) -> bytes:

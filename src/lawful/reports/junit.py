@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lawful.engine.wording import describe, expected
+from lawful.engine.wording import count, describe, expected
 from lawful.reports.chart import text as xml
-from lawful.reports.core import LEARNED, Item, Report, count
+from lawful.reports.core import Report
+from lawful.reports.findings import LEARNED, Item, ranked
 
 _Attributes = dict[str, object]
 
@@ -41,7 +42,7 @@ def render(report: Report) -> str:
 
 
 def _cases(report: Report) -> Iterator[_Case]:
-    for item in report.items:
+    for item in ranked(report.items):
         yield _failed(item)
     hit = {(item.finding.law, item.trace) for item in report.items}
     for judged in report.laws:

@@ -3,132 +3,119 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lawful.diagnostics import printable
 from lawful.engine.wording import count
+from lawful.reports import gather
+from lawful.reports.core import ignored, lost_events, not_listed
 from lawful.reports.sources import SourceLines
-from lawful.reports.text import WIDTH, Line, Span, confidence_lines, finding_lines, folded, plain, remarks
+from lawful.reports.text import WIDTH, Line, Span, confidence_lines, finding_lines, paragraph
 
 if TYPE_CHECKING:
     from lawful.engine.run import LawRun
     from lawful.learning.learner import Learner
-    from lawful.learning.window_protocol import Anomaly
-
-
-def render_text(
-    run: LawRun,
-    *,
-    width: int = WIDTH,
-    folder: str | os.PathLike[str] = ".",
-    details: bool = False,
-    known: bool = False,
-) -> str:
-    """The whole report without colour. `folder`: that of the project, below which the files of events are."""
-    return plain(report_lines(run, width=width, folder=folder, details=details, known=known))
+    from lawful.reports.core import Report
 
 
 def report_lines(
     run: LawRun,
+    folder: str | os.PathLike[str] = ".",
     *,
     width: int = WIDTH,
-    folder: str | os.PathLike[str] = ".",
     details: bool = False,
     known: bool = False,
     option: str = "--known",
 ) -> Iterator[Line]:
     """The whole report: all findings, then the summary; with `details`, also which rules were learned, and how.
 
-    With `known`, anomalies are shown, too, that earlier runs had; `option` is how one asks for that.
+    `folder` is that of the project. With `known`, the report has the anomalies of earlier runs; `option` asks for them.
     """
-    source = SourceLines(folder)
+    report = gather.of_live(run, SourceLines(folder))
     number = 0
-    for finding in run.findings:
-        if finding.anomaly is not None:
+    for item in report.items:
+        if item.finding.anomaly is not None:
             from lawful.reports.learned import anomaly_lines
 
             number += 1
-            yield from anomaly_lines(number, finding.anomaly, source, width)
+            yield from anomaly_lines(number, item, report.source, width)
         else:
-            yield from finding_lines(finding, source, width)
-        yield []
-    earlier = [] if run.learner is None else _known(run.learner.learner)
-    if known and earlier:
+            yield from finding_lines(item, report.source, width)
+            yield []
+    if known and report.known:
         from lawful.reports.learned import known_lines
 
-        yield from known_lines(earlier, number, source, width)
-    yield from confidence_lines(run, width, moves=details)
-    if run.learner is not None and details:
+        yield from known_lines(report, number, width)
+    yield from confidence_lines(report.confidence, report.unsampled_laws, width, moves=details)
+    if report.learner is not None and details:
         from lawful.reports.learned import rule_lines
 
-        yield from rule_lines(run.learner.learner, enforced=True)
+        yield from rule_lines(report.learner, enforced=True)
         yield []
-    yield from summary_lines(run, width, details=details)
-    if earlier:
+    yield from _summary_lines(report, width, details)
+    if report.known:
         from lawful.reports.learned import no_news
 
-        yield from no_news(earlier, "" if known else option, width)
+        yield from no_news(report, "" if known else option, width)
 
 
-def summary_lines(run: LawRun, width: int = WIDTH, *, details: bool = False) -> Iterator[Line]:
+def _summary_lines(report: Report, width: int, details: bool) -> Iterator[Line]:
     """How much of what, and what went wrong in watching."""
-    if run.learner is not None:
-        yield from _learned_summary(run, run.learner.learner, width, details)
+    if report.learner is not None:
+        yield from _learned_summary(report, report.learner, width, details)
     else:
-        yield [*_total(run), Span(f" in {', '.join(_counted(run))}")]
-    for text in _remarks(run):
-        yield from ([Span(part, "yellow")] for part in folded(text, width))
+        yield [*_total(report), Span(f" in {', '.join(_counted(report))}")]
+    for text in _remarks(report):
+        yield from paragraph(text, width, "yellow")
 
 
-def _learned_summary(run: LawRun, learner: Learner, width: int, details: bool) -> Iterator[Line]:
+def _learned_summary(report: Report, learner: Learner, width: int, details: bool) -> Iterator[Line]:
     from lawful.reports import learned
 
-    if not (run.findings or run.log.hidden or run.laws or learner.events):
+    judged = bool(report.items or report.hidden or report.laws)
+    if not (judged or learner.events):
         yield [Span("nothing was learned: there were no events of objects", "yellow")]
         return
-    nothing = "nothing new" if _known(learner) else "nothing unusual"
-    parts = _total(run) if run.findings or run.log.hidden or run.laws else [Span(nothing, "green")]
-    anomalies = sum(finding.anomaly is not None for finding in run.findings)
-    parts += learned.over_budget(learner, anomalies)
-    counted = _counted(run) if run.laws else [count(learner.events, "event"), *_processes(run)]
+    parts = _total(report) if judged else [Span("nothing new" if report.known else "nothing unusual", "green")]
+    if sum(item.anomaly for item in report.items) == learner.parameters.budget:
+        parts += learned.over_budget(report, learner)
+    counted = _counted(report) if report.laws else [count(learner.events, "event"), *_processes(report)]
     yield [*parts, Span(f" in {', '.join(counted)}; {learned.number_of_rules(learner)}")]
     yield from learned.learned_lines(learner, width) if details else learned.warning_lines(learner, width)
 
 
-def _known(learner: Learner) -> Sequence[Anomaly]:
-    """Anomalies that earlier runs had, too."""
-    return [] if learner.reported_before is None else learner.anomalies().known
-
-
-def _total(run: LawRun) -> list[Span]:
-    found = len(run.findings)
+def _total(report: Report) -> list[Span]:
+    found = len(report.items)
     parts = [Span(count(found, "finding"), "bold red" if found else "green")]
-    if run.violations > found:
-        parts.append(Span(f" ({count(run.violations, 'violation')})"))
-    if run.log.hidden:
-        parts.append(Span(f", {len(run.log.hidden):,} known and hidden"))
+    if report.violations > found:
+        parts.append(Span(f" ({count(report.violations, 'violation')})"))
+    if report.hidden:
+        parts.append(Span(f", {len(report.hidden):,} known and hidden"))
     return parts
 
 
-def _counted(run: LawRun) -> list[str]:
+def _counted(report: Report) -> list[str]:
     return [
-        count(len(run.laws), "law"),
-        count(run.events, "event"),
-        *([count(run.threads, "thread")] if run.processes else []),  # traces were read, and not a program watched
-        *_processes(run),
+        count(len(report.laws), "law"),
+        count(report.events, "event"),
+        *([count(report.threads, "thread")] if report.processes else []),  # traces were read, and not a program watched
+        *_processes(report),
     ]
 
 
-def _processes(run: LawRun) -> list[str]:
-    return [count(run.processes, "process", "processes")] if run.processes > 1 else []
+def _processes(report: Report) -> list[str]:
+    return [count(report.processes, "process", "processes")] if report.processes > 1 else []
 
 
-def _remarks(run: LawRun) -> Iterator[str]:
-    yield from remarks(run)
-    if run.dropped:
-        yield f"{count(run.dropped, 'event')} dropped: findings may be wrong or missing without them"
-    for text in run.errors:
+def _remarks(report: Report) -> Iterator[str]:
+    if report.omitted:
+        yield not_listed(report.omitted)
+    if report.suppressed:
+        yield ignored(report.suppressed)
+    if report.dropped:
+        yield lost_events(report.dropped)
+    for text in report.errors:
         yield f"watching was cut short: {printable(text)}"
-    for text in run.warnings:
+    for text in report.warnings:
         yield f"warning: {printable(text)}"

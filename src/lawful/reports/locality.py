@@ -9,8 +9,8 @@ import msgspec
 
 from lawful import __version__
 from lawful.diagnostics import encodable, printable
+from lawful.engine.wording import count
 from lawful.learning.locality import DEFAULT_WINDOW, ENOUGH, PAPER
-from lawful.reports.core import count
 from lawful.reports.text import WIDTH, Line, Span, folded, labelled
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ import msgspec
 
 from lawful import __version__
 from lawful.diagnostics import all_encodable, encodable, printable
-from lawful.engine.wording import describe, expected
+from lawful.engine.wording import count, describe, expected
 from lawful.laws import catalog
-from lawful.reports.core import LEARNED, Item, Report, about, count
+from lawful.reports.core import Report, about
+from lawful.reports.findings import LEARNED, Item, ranked
 
 if TYPE_CHECKING:
     from lawful.learning.window_protocol import ExampleScenario
@@ -34,10 +35,11 @@ def render(report: Report) -> bytes:
 
 
 def _run(report: Report) -> Json:
-    rules = list(_rules(report))
+    items = ranked(report.items)
+    rules = list(_rules(report, items))
     places = {rule["id"]: at for at, rule in enumerate(rules)}
     driver = {"name": "Lawful", "version": __version__, "semanticVersion": __version__, "rules": rules}
-    properties: Json = {"events": report.events, "hidden": report.hidden, "omitted": report.omitted}
+    properties: Json = {"events": report.events, "hidden": len(report.hidden), "omitted": report.omitted}
     if report.seconds is not None:
         properties["seconds"] = report.seconds
     return {
@@ -45,7 +47,7 @@ def _run(report: Report) -> Json:
         "automationDetails": {"id": f"lawful/{report.command}/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(report)],
-        "results": [_result(item, places, report.source) for item in report.items],
+        "results": [_result(item, places, report.source) for item in items],
         "properties": properties,
     }
 
@@ -60,7 +62,7 @@ def _invocation(report: Report) -> Json:
     }
 
 
-def _rules(report: Report) -> Iterator[Json]:
+def _rules(report: Report, items: list[Item]) -> Iterator[Json]:
     """The laws, each once."""
     seen: set[str] = set()
     for judged in report.laws:
@@ -80,7 +82,7 @@ def _rules(report: Report) -> Iterator[Json]:
             rule["helpUri"] = page
         rule["defaultConfiguration"] = {"level": _level(facts.get("severity"))}
         yield rule
-    names = dict.fromkeys(item.finding.law for item in report.items)
+    names = dict.fromkeys(item.finding.law for item in items)
     for name in names:
         if name not in seen:
             text = "Rules that were learned from the program itself." if name == LEARNED else name
@@ -145,7 +147,7 @@ def _text(item: Item) -> str:
 
 def _properties(item: Item) -> Json:
     finding = item.finding
-    found: Json = {"kind": "anomaly" if item.anomaly else "violation"}
+    found: Json = {"kind": item.kind}
     if item.trace is not None:
         found["trace"] = item.trace
     if finding.contexts:

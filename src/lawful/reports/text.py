@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lawful.diagnostics import printable
-from lawful.engine.wording import catalogued, count, describe, doomed_place, expected, message, short
+from lawful.engine.wording import catalogued, count, describe, doomed_place, short
+from lawful.reports import findings as facts
 
 if TYPE_CHECKING:
-    from lawful.engine.findings import Finding, Numbered
-    from lawful.engine.run import LawRun
+    from lawful.confidence.summary import ClassSummary
+    from lawful.engine.findings import Event, Finding, Numbered
+    from lawful.reports.findings import Item
     from lawful.reports.sources import SourceLines
 
 WIDTH = 80
-_LABEL = 12  # columns of the labels, with their indentation
+LABEL = 12  # columns of the labels, with their indentation
 _INDENT = 4
 _MOST_CONTEXTS = 5
 
@@ -38,12 +40,12 @@ def plain(lines: Iterator[Line]) -> str:
 # -- a finding ---------------------------------------------------------------------------------------------------------
 
 
-def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:
+def finding_lines(item: Item, source: SourceLines, width: int = WIDTH) -> Iterator[Line]:
     """All about what a program did: it is shown by its place in the source, and in words."""
-    place = _place(finding.file, finding.line)
-    head = f"{place}: " if place else ""
+    finding = item.finding
+    head = f"{item.place}: " if item.place else ""
     name = f"{printable(finding.law)}: "
-    first, *rest = folded(f"{head}{name}{message(finding)}", width)
+    first, *rest = folded(f"{head}{name}{item.message}", width)
     # The whole head is on the first line if it fits at all.
     after = len(head) + len(name)
     yield [Span(first[: len(head)], "bold"), Span(first[len(head) : after], "bold red"), Span(first[after:])]
@@ -51,11 +53,11 @@ def finding_lines(finding: Finding, source: SourceLines, width: int = WIDTH) -> 
     line = source.line(finding.file, finding.line)
     if line is not None:
         gutter = f"{finding.line:>{_INDENT + 3}} | "
-        yield [Span(gutter, "dim"), Span(_cut(line, width - len(gutter)), "bold")]
+        yield [Span(gutter, "dim"), Span(cut(line, width - len(gutter)), "bold")]
     yield from _body(finding, width)
     label = "left open" if finding.rejected_at == "end" else "earlier"
     for each in finding.history if catalogued(finding) is None else _told_once(finding.history):
-        yield from _earlier(label, each, source, width)
+        yield from _earlier(label, each.event, source, width)
         label = ""
     yield from _note(label, finding, width)
 
@@ -84,8 +86,7 @@ def _body(finding: Finding, width: int, *, in_trace: bool = False) -> Iterator[L
         yield from labelled(label, text, width)
     law = catalogued(finding)
     if law is not None:  # whole, so that it can be clicked
-        (see,) = labelled("see", law.url, width + len(law.url))
-        yield see
+        yield unfolded("see", law.url)
 
 
 def _note(label: str, finding: Finding, width: int) -> Iterator[Line]:
@@ -94,56 +95,37 @@ def _note(label: str, finding: Finding, width: int) -> Iterator[Line]:
 
 
 def _facts(finding: Finding, width: int, *, in_trace: bool) -> Iterator[tuple[str, str]]:
-    """What is known about a finding, as labels and texts; an empty label continues the one before."""
-    if finding.count > 1 and finding.rejected_at == "end":
-        yield "seen", f"{finding.count:,} times; what follows is the first"
-    elif finding.count > 1:
-        first, last = finding.first_time, finding.last_time
-        when = f", first after {first:.3f} s, last after {last:.3f} s" if first is not None and last is not None else ""
-        yield "seen", f"{finding.count:,} times{when}"
+    """The facts about a finding, as labels and texts; an empty label continues the one before."""
+    if finding.count > 1:
+        yield "seen", facts.seen(finding) + ("; what follows is the first" if finding.rejected_at == "end" else "")
     law = catalogued(finding)
     if law is not None:
         yield "rule", law.rule
         yield "instead", law.fix
     elif isinstance(finding.rejected_at, int) or (in_trace and finding.rejected_at is not None):
-        yield "expected", expected(finding.expectation) or "nothing: no event could be accepted here"
-    if in_trace:
-        yield from _in_trace(finding, width)
+        yield "expected", facts.wanted(finding)
+    if in_trace and finding.expectation.note:
+        yield "found", printable(finding.expectation.note)
+    if in_trace and finding.doomed_at is not None:
+        yield "lost", facts.lost(finding)
+        if finding.doomed_event is not None:
+            yield "", clipped(f"#{finding.doomed_at} {short(finding.doomed_event)}", width)
     if finding.made is not None:
-        yield from _birth(finding.made)
+        yield "made", facts.made(finding)
+        stack = finding.made.get("stack")
+        for each in stack if isinstance(stack, list) else ():
+            yield "", f"  in {printable(str(each))}"
     if finding.expectation.bindings and law is None:
-        others = finding.expectation.others
-        beside = f" (and {count(others, 'other instance')})" if others else ""
-        items = finding.expectation.bindings.items()
-        text = ", ".join(f"{printable(name)} = {short(value)}" for name, value in items)
-        yield "bindings", clipped(text, width) + beside
+        values, others = facts.bindings(finding)
+        yield "bindings", clipped(values, width) + others
     if finding.diagram is not None:
         yield "diagram", printable(finding.diagram)
     label = "in"
-    for context, times in list(finding.contexts.items())[:_MOST_CONTEXTS]:
-        yield label, printable(context) + (f" ({times:,} times)" if times > 1 else "")
+    for context in facts.contexts(finding, _MOST_CONTEXTS):
+        yield label, context
         label = ""
     if len(finding.contexts) > _MOST_CONTEXTS:
         yield "", f"and {len(finding.contexts) - _MOST_CONTEXTS:,} more"
-
-
-def _in_trace(finding: Finding, width: int) -> Iterator[tuple[str, str]]:
-    if finding.expectation.note:
-        yield "found", printable(finding.expectation.note)
-    if finding.doomed_at is not None:
-        yield "lost", f"{doomed_place(finding)}: whatever followed, the law could not be kept any more"
-    if finding.doomed_event is not None:
-        yield "", clipped(f"#{finding.doomed_at} {short(finding.doomed_event)}", width)
-
-
-def _birth(event: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Where the object was made, and by whom."""
-    place = _place(event.get("file"), event.get("line"))
-    kind = printable(str(event.get("class") or event.get("name") or "object"))
-    yield "made", f"{kind}{f' at {place}' if place else ''}"
-    stack = event.get("stack")
-    for each in stack if isinstance(stack, list) else ():
-        yield "", f"  in {printable(str(each))}"
 
 
 def _told_once(history: Sequence[Numbered]) -> Iterator[Numbered]:
@@ -153,56 +135,44 @@ def _told_once(history: Sequence[Numbered]) -> Iterator[Numbered]:
             yield each
 
 
-def _is_call(begin: dict[str, Any], end: dict[str, Any]) -> bool:
+def _is_call(begin: Event, end: Event) -> bool:
     """Are these the beginning and the end of one call?"""
     same = ("name", "targetId", "args", "argIds", "file", "line", "thread")
     kinds = begin.get("event"), end.get("event")
     return kinds == ("func_pre", "func_post") and all(begin.get(key) == end.get(key) for key in same)
 
 
-def _earlier(label: str, each: Numbered, source: SourceLines, width: int) -> Iterator[Line]:
-    event = each.event
+def _earlier(label: str, event: Event, source: SourceLines, width: int) -> Iterator[Line]:
     file, line = event.get("file"), event.get("line")
-    place = _place(file, line)
-    yield from labelled(label, clipped(f"{place}  {describe(event)}" if place else describe(event), width), width)
+    where = facts.place(file, line)
+    yield from labelled(label, clipped(f"{where}  {describe(event)}" if where else describe(event), width), width)
     text = source.line(file, line) if isinstance(file, str) and isinstance(line, int) else None
     if text is not None:
-        for shown in labelled("", f"  | {_cut(text, width - 16)}", width):
+        for shown in labelled("", f"  | {cut(text, width - 16)}", width):
             yield [Span(span.text, "dim") for span in shown]
 
 
-def _place(file: Any, line: Any) -> str:
-    if not isinstance(file, str):
-        return ""
-    return f"{printable(file)}:{line}" if isinstance(line, int) else printable(file)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def remarks(run: LawRun) -> Iterator[str]:
-    """What the report must say beside the findings: what is not listed."""
-    if run.log.omitted:
-        yield f"{count(run.log.omitted, 'violation')} at further places not listed"
-    if run.log.suppressed:
-        yield f"{count(run.log.suppressed, 'violation')} ignored, as the source or the project asks"
-
-
-def confidence_lines(run: LawRun, width: int, *, moves: bool = False) -> Iterator[Line]:
-    """How sure one may be, where objects were sampled."""
-    if run.tracking is None:
+def confidence_lines(
+    summaries: Sequence[ClassSummary] | None, unsampled: Iterable[str], width: int, *, moves: bool = False
+) -> Iterator[Line]:
+    """How sure one may be, where objects were sampled; `unsampled` laws are about more than one object."""
+    if summaries is None:
         return
     from lawful.reports import confidence
 
-    yield from confidence.report_lines(run.tracking.confidence.summary(), width=width, moves=moves)
-    for name in run.tracking.unsampled_laws:
+    yield from confidence.report_lines(summaries, width=width, moves=moves)
+    for name in unsampled:
         text = f"{printable(name)} is not about single objects: it was judged on all events"
-        yield from ([Span(part, "yellow")] for part in folded(text, width))
+        yield from paragraph(text, width, "yellow")
     yield []
 
 
 # -- layout ------------------------------------------------------------------------------------------------------------
+
+
+def paragraph(text: str, width: int, style: str = "") -> Iterator[Line]:
+    """A text on as many lines as it needs."""
+    return ([Span(part, style)] for part in folded(text, width))
 
 
 def labelled(label: str, text: str, width: int) -> Iterator[Line]:
@@ -212,15 +182,24 @@ def labelled(label: str, text: str, width: int) -> Iterator[Line]:
 
 def titled(title: str, style: str, text: str, width: int) -> Iterator[Line]:
     """A text of several lines beside its title."""
-    for part in folded(text, width - _LABEL):
-        yield [Span(title.ljust(_LABEL), style), Span(part)]
+    for part in folded(text, width - LABEL):
+        yield [Span(title.ljust(LABEL), style), Span(part)]
         title = ""
+
+
+def unfolded(label: str, text: str) -> Line:
+    """A text beside its label that must stay on one line."""
+    return [Span(f"  {label}".ljust(LABEL), "dim"), Span(text)]
 
 
 def clipped(text: str, width: int) -> str:
     """As much of an event as about two lines hold: enough to know it again."""
-    most = 2 * (width - _LABEL) - 10
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return cut(text, 2 * (width - LABEL) - 10)
+
+
+def cut(text: str, width: int) -> str:
+    """As much of a text as fits."""
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def folded(text: str, width: int) -> Iterator[str]:

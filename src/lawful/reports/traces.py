@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from lawful.diagnostics import printable
 from lawful.engine.wording import count
-from lawful.reports.text import WIDTH, Line, Span, folded, labelled, remarks, titled, trace_finding_lines
+from lawful.reports.core import ignored, not_listed
+from lawful.reports.text import WIDTH, Line, Span, labelled, paragraph, titled, trace_finding_lines
 
 if TYPE_CHECKING:
     from lawful.engine import Finding, LawResult, TraceRun
@@ -58,7 +59,7 @@ def summary_lines(found: TraceFindings, skipped: int = 0, width: int = WIDTH) ->
     """How many of what, at the end; `skipped` traces were not read."""
     runs = found.runs
     results = [result for run in runs for result in run.results]
-    broken = len({(id(run), finding.law) for run, finding, _ in found.shown})
+    broken = len({(id(run), finding.law) for run, finding in found.shown})
     undecided = sum(result.accepted is None for result in results)
     violations = sum(run.law_run.violations for run in runs)
     accepted = sum(bool(result.accepted) for result in results)
@@ -73,14 +74,18 @@ def summary_lines(found: TraceFindings, skipped: int = 0, width: int = WIDTH) ->
     if violations > broken:
         yield [Span(f"{count(len(found.shown), 'finding')} ({count(violations, 'violation')})")]
     for run in runs:
-        for text in (*remarks(run.law_run), *_stopped(run)):
-            yield from ([Span(part)] for part in folded(f"{printable(run.name)}: {text}", width))
+        for text in _remarks(run):
+            yield from paragraph(f"{printable(run.name)}: {text}", width)
     if skipped:
         yield [Span(f"{'1 trace was' if skipped == 1 else f'{skipped} traces were'} not read")]
 
 
-def _stopped(run: TraceRun) -> Iterator[str]:
-    """Why a trace was not judged to its end."""
+def _remarks(run: TraceRun) -> Iterator[str]:
+    """What is not listed, and why a trace was not judged to its end."""
+    if run.law_run.log.omitted:
+        yield not_listed(run.law_run.log.omitted)
+    if run.law_run.log.suppressed:
+        yield ignored(run.law_run.log.suppressed)
     if run.complete or run.error is not None:
         return
     decided = all(each.over for each in run.law_run.laws)

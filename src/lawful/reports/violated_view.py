@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lawful.engine.findings import Event, Numbered, time_of
+from lawful.engine.wording import count, short
 from lawful.laws.grammar.law import GrammarLaw
 from lawful.laws.grammar.machine import group_key
-from lawful.reports.core import count, short
 from lawful.reports.sequence import Diagram, Message, Note, Participant
 
 if TYPE_CHECKING:

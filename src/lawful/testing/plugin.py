@@ -243,7 +243,7 @@ class Plugin:
         details = self._config.option.verbose >= _DETAILS
         known = self._config.option.lawful_known
         lines = report_lines(
-            live, width=writer.fullwidth, folder=folder, details=details, known=known, option="--lawful-known"
+            live, folder, width=writer.fullwidth, details=details, known=known, option="--lawful-known"
         )
         for line in lines:
             for span in line:

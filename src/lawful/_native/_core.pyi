@@ -3,7 +3,7 @@ from types import CodeType
 from typing import Any
 
 from lawful.laws.invariants.expressions import Key
-from lawful.laws.invariants.native_rule import NativeRule
+from lawful.laws.invariants.rules import NativeRule
 from lawful.laws.rml.planner import Planner
 from lawful.learning.window_protocol import Counts, History, Instruction, Pair, Product, Survey
 from lawful.sources.python.tracer_protocol import Probe

@@ -10,7 +10,7 @@ import pytest
 
 import lawful
 from lawful import LawError, invariant, invariants, load_law
-from lawful.laws.invariants.rules import seconds
+from lawful.diagnostics import LawSourceError
 
 FILE = """
 # A file of three.
@@ -156,16 +156,19 @@ def test_what_is_watched() -> None:
         ("50us", 5e-5),
     ],
 )
-def test_times(given: object, expected: float) -> None:
-    assert seconds(given) == pytest.approx(expected)
+def test_times(given: Any, expected: float) -> None:
+    law = invariant("a.B", when="created()", then="called('c')", within=given)
+    assert law.rules[0].within == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     "given", ["", "s", "-1s", "0", 0, -3, True, None, [], "1 2", "2 sek", float("nan"), float("inf"), 10**400]
 )
-def test_what_is_no_time(given: object) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        seconds(given)
+def test_what_is_no_time(given: Any) -> None:
+    with pytest.raises(LawSourceError) as caught:
+        invariant("a.B", when="created()", then="called('c')", within=given)
+    expected = "invariant-key" if given is None else "invariant-duration"
+    assert [each.slug for each in caught.value.diagnostics] == [expected]
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------------

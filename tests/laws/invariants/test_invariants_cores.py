@@ -163,7 +163,7 @@ def report(monitor: InvariantMonitor) -> tuple[Any, ...]:
         monitor.events,
         repr(monitor.pending(100)),
         monitor.offender,
-        monitor.unknown_objects,
+        {target for each in monitor._trackers for target in each.unknown},
         monitor.warnings(),
         [monitor.relevant({"event": "gone", "targetId": target}, ()) for target in IDS],
     )

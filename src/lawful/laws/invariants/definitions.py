@@ -6,13 +6,14 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from functools import wraps
+from dataclasses import replace
+from functools import partial, wraps
 from typing import Any, Final, ParamSpec
 
 from lawful.diagnostics import Diagnostic, LawSourceError, Source, Span, did_you_mean, printable, quoted
 from lawful.laws.invariants import templates
 from lawful.laws.invariants.law import InvariantLaw
-from lawful.laws.invariants.rules import Duration, Problem, Property, Rule, class_name, compiled
+from lawful.laws.invariants.rules import Duration, Problem, Property, PropertyError, Rule, class_name, compiled
 from lawful.laws.invariants.templates import TEMPLATES, ParameterError
 
 _KEYS: Final = ("class", "always", "next", "when", "then", "within", "every", "on", "from", "until", "name")
@@ -61,7 +62,7 @@ def invariant(
         alone = on if not found else None
         found.append(Property(of_class, when=when, then=then, within=within, every=every, on=alone, **life))
     if len(found) == 1 and name is not None:
-        found = [_renamed(found[0], name)]
+        found = [replace(found[0], name=name)]
     return _declared(found, name or (found[0].title if len(found) == 1 else of_class))
 
 
@@ -94,18 +95,10 @@ locks_held = _as_law(templates.locks_held)
 allocations = _as_law(templates.allocations)
 
 
-def _renamed(given: Property, name: str) -> Property:
-    return Property(**{**vars(given), "name": name})
-
-
 def _declared(properties: Sequence[Property], name: str) -> InvariantLaw:
     """A law of what Python code says. Errors show it as it would be in TOML."""
     text = "\n".join(each.source for each in properties)
-    return _TomlReader(text, "<invariant>").of(properties, name)
-
-
-def _are_tables(found: object) -> bool:
-    return isinstance(found, list) and bool(found) and all(isinstance(each, dict) for each in found)
+    return _TomlReader(text, "<invariant>").law_of(list(enumerate(properties)), name)
 
 
 class _TomlReader:
@@ -125,21 +118,17 @@ class _TomlReader:
         properties: list[tuple[int, Property]] = []
         for number, table in enumerate(self._read()):
             properties += [(number, each) for each in self._properties(number, table)]
-        return self._law(properties, self._source.name)
+        return self.law_of(properties, self._source.name)
 
-    def of(self, properties: Sequence[Property], name: str) -> InvariantLaw:
-        return self._law(list(enumerate(properties)), name)
-
-    def _law(self, properties: Sequence[tuple[int, Property]], name: str) -> InvariantLaw:
+    def law_of(self, properties: Sequence[tuple[int, Property]], name: str) -> InvariantLaw:
+        """The law of properties, each with the number of its table."""
         rules: list[Rule] = []
         for number, each in properties:
-            rule = compiled(
-                each,
-                lambda problem, number=number: self._report(number, problem),  # type: ignore[misc]
-                lambda key, offset, number=number: self._source.where(self._span(number, key, (offset, offset))[0]),  # type: ignore[misc]
-            )
-            if rule is not None:
-                rules.append(rule)
+            try:
+                rules.append(compiled(each, partial(self._where, number)))
+            except PropertyError as error:
+                for problem in error.problems:
+                    self._report(number, problem)
         if self._found:
             raise self._error()
         return InvariantLaw(tuple(rules), name, self._source.text)
@@ -161,7 +150,9 @@ class _TomlReader:
         if isinstance(tables, dict):
             at = self._top(_TABLE)
             self._add("invariant-key", "each invariant is a table of its own", at, "write [[invariant]]")
-        elif not self._found and not _are_tables(tables):
+        elif not self._found and not (
+            isinstance(tables, list) and tables and all(isinstance(each, dict) for each in tables)
+        ):
             hint = "each is a table: [[invariant]], class = '...', always = '...'"
             self._add("invariant-none", "there is no invariant in this file", (0, 0), hint)
         if self._found:
@@ -237,6 +228,9 @@ class _TomlReader:
         return LawSourceError(sorted(self._found, key=lambda each: each.span), self._source)
 
     # -- places -----------------------------------------------------------------------------------
+
+    def _where(self, number: int, key: str, offset: int) -> str:
+        return self._source.where(self._span(number, key, (offset, offset))[0])
 
     def _report(self, number: int, problem: Problem) -> None:
         self._add(problem.slug, problem.message, self._span(number, problem.key, problem.span), problem.hint)

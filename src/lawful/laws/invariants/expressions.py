@@ -9,7 +9,7 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from lawful.diagnostics import Span, did_you_mean, quoted
@@ -34,11 +34,7 @@ _DATA: Final = ("args", "kwargs", "res")
 
 
 class NotYet(Exception):
-    """Something that the expression names is not known so far: nothing can be said, and nothing is wrong."""
-
-
-class AbsentError(TypeError):
-    """The event has not got what the expression asks of it."""
+    """A value that the expression names is not known so far: there is no verdict, and nothing is wrong."""
 
 
 # What an expression over values of the wrong kinds can raise. It says nothing about the program.
@@ -46,19 +42,11 @@ FAULTS: Final = (TypeError, ArithmeticError, ValueError)
 _OPEN: Final = (NotYet, *FAULTS)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Ref:
     """A value that is an object: known by its id alone."""
 
-    __slots__ = ("id",)
-
-    def __init__(self, object_id: int | str) -> None:
-        self.id = object_id
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ref) and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
+    id: int | str
 
     def __bool__(self) -> bool:
         raise TypeError("whether an object counts as true is not known")
@@ -67,20 +55,18 @@ class Ref:
         return f"object {self.id}"
 
 
+@dataclass(slots=True, eq=False)
 class Step:
     """One event about one object, and the object's values around it."""
 
-    __slots__ = ("event", "field", "key", "number", "replaced", "snapshot", "target", "values")
-
-    def __init__(self, key: Key, event: Event, values: dict[str, Any], target: int | str = 0, number: int = 0) -> None:
-        self.key = key
-        self.event = event
-        self.target = target  # the object's id
-        self.number = number  # of the event
-        self.values = values  # after it
-        self.field = ""  # that it writes
-        self.replaced: Any = MISSING  # what this field was before
-        self.snapshot: dict[str, Any] | None = None  # what `old` stands for, if not the values before the event
+    key: Key
+    event: Event
+    values: dict[str, Any]  # after it
+    target: int | str = 0  # the object's id
+    number: int = 0  # of the event
+    field: str = ""  # that it writes
+    replaced: Any = MISSING  # what this field was before
+    snapshot: dict[str, Any] | None = None  # what `old` stands for, if not the values before the event
 
 
 Evaluate = Callable[[Step], Any]
@@ -89,15 +75,14 @@ Tree = tuple[str, tuple["Tree", ...], Any]
 """A checked expression: its kind, its parts, and what else there is to say. The C core takes the same trees."""
 
 
+@dataclass(eq=False)
 class ExpressionError(Exception):
     """What is wrong with an expression, and where in its text."""
 
-    def __init__(self, slug: str, message: str, span: Span, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.slug = slug
-        self.message = message
-        self.span = span
-        self.hint = hint
+    slug: str
+    message: str
+    span: Span
+    hint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +97,7 @@ class Expression:
     calls: Mapping[Key, Span]
     moments: Mapping[Key, Span]  # creation and end
     data: Mapping[str, Span]  # `args`, `kwargs`, `res`
-    keys: frozenset[Key] = field(default=frozenset())  # of all steps at which it can change
+    keys: frozenset[Key]  # of all steps at which it can change
 
     @property
     def acts(self) -> frozenset[Key]:
@@ -124,7 +109,8 @@ def parse(text: str, class_name: str) -> Expression:
     """An expression about objects of a class. Raises ExpressionError."""
     if len(text) > LONGEST:
         raise ExpressionError("invariant-too-large", f"an expression has at most {LONGEST:,} characters", (0, LONGEST))
-    flat, indent = _flat(text)
+    flat = "".join(" " if char in "\r\n\t\f" else char for char in text)  # in one line
+    indent = len(flat) - len(flat.lstrip(" "))
     tree = _tree(flat, indent)
     compiler = _Compiler(flat, indent, class_name)
     checked: Tree = compiler.visit(tree)
@@ -153,12 +139,6 @@ def parse(text: str, class_name: str) -> Expression:
         compiler.data,
         keys,
     )
-
-
-def _flat(text: str) -> tuple[str, int]:
-    """In one line, and how far in it begins."""
-    flat = "".join(" " if char in "\r\n\t\f" else char for char in text)
-    return flat, len(flat) - len(flat.lstrip(" "))
 
 
 def _tree(flat: str, indent: int) -> ast.expr:
@@ -308,9 +288,10 @@ class _Compiler(ast.NodeVisitor):
         return _UNARY[type(node.op)], (inner,), None
 
     def visit_BinOp(self, node: ast.BinOp) -> Tree:
-        if type(node.op) not in _BINARY:
-            raise self._unsupported(node, _OPERATORS.get(type(node.op), "this operator"))
-        return _BINARY[type(node.op)], self._all([node.left, node.right]), None
+        sign = _sign(node.op)
+        if sign not in _ARITHMETIC:
+            raise self._unsupported(node, sign)
+        return sign, self._all([node.left, node.right]), None
 
     def visit_Compare(self, node: ast.Compare) -> Tree:
         parts = [self.visit(node.left)]
@@ -321,7 +302,7 @@ class _Compiler(ast.NodeVisitor):
             if isinstance(sign, ast.Is | ast.IsNot) and not _is_sole(operand):
                 raise self._unsupported(operand, "`is` with this", "`is` goes with None, True and False; else ==")
             parts.append(self.visit(operand))
-        return "compare", tuple(parts), tuple(_SIGNS[type(sign)] for sign in node.ops)
+        return "compare", tuple(parts), tuple(map(_sign, node.ops))
 
     def visit_IfExp(self, node: ast.IfExp) -> Tree:
         return "if", self._all([node.test, node.body, node.orelse]), None
@@ -369,37 +350,15 @@ def _is_sole(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and (node.value is None or type(node.value) is bool)
 
 
+def _sign(operator: ast.operator | ast.cmpop) -> str:
+    """An operator as Python writes it."""
+    x, y = ast.Name("x"), ast.Name("y")
+    node = ast.BinOp(x, operator, y) if isinstance(operator, ast.operator) else ast.Compare(x, [operator], [y])
+    return ast.unparse(node)[2:-2]
+
+
 _FUNCTIONS: Final = (*CALLS, *_MOMENTS, "abs", "min", "max", "len")
 _UNARY: Final[dict[type[ast.unaryop], str]] = {ast.Not: "not", ast.USub: "minus", ast.UAdd: "plus"}
-_BINARY: Final[dict[type[ast.operator], str]] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-}
-_SIGNS: Final[dict[type[ast.cmpop], str]] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.In: "in",
-    ast.NotIn: "not in",
-}
-_OPERATORS: Final[dict[type[ast.operator], str]] = {
-    ast.Pow: "**",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.MatMult: "@",
-}
 _KINDS: Final = {
     "Lambda": "a function",
     "ListComp": "a comprehension",
@@ -445,21 +404,11 @@ def value_of(event: Mapping[str, Any]) -> Any:
     return MISSING if isinstance(value, dict | list) else value
 
 
-def _field(parts: tuple[Evaluate, ...], name: str) -> Evaluate:
+def _field(name: str, *, old: bool) -> Evaluate:
     def evaluate(step: Step) -> Any:
-        value = step.values.get(name, MISSING)
-        if value is MISSING:
-            raise NotYet
-        return value
-
-    return evaluate
-
-
-def _old_field(parts: tuple[Evaluate, ...], name: str) -> Evaluate:
-    def evaluate(step: Step) -> Any:
-        if step.snapshot is not None:
+        if old and step.snapshot is not None:
             value = step.snapshot.get(name, MISSING)
-        elif step.field == name:
+        elif old and step.field == name:
             value = step.replaced
         else:
             value = step.values.get(name, MISSING)
@@ -475,7 +424,7 @@ def _result(step: Step) -> Any:
         raise NotYet
     value = value_of(step.event)
     if value is MISSING:
-        raise AbsentError("the event does not tell the result")
+        raise TypeError("the event does not tell the result")
     return value
 
 
@@ -490,7 +439,7 @@ def _pick(step: Step, key: str, id_key: str, kind: type, index: Any) -> Any:
     except LookupError:
         value = MISSING
     if value is MISSING or isinstance(value, dict | list):
-        raise AbsentError(f"the call has no {key}[{index!r}]")
+        raise TypeError(f"the call has no {key}[{index!r}]")
     return Ref(object_id) if isinstance(object_id, int | str) else value
 
 
@@ -539,13 +488,13 @@ def _comparison(parts: tuple[Evaluate, ...], signs: tuple[str, ...]) -> Evaluate
 
 def _number(value: Any) -> Any:
     if not isinstance(value, int | float):
-        raise TypeError(f"{_shown(value)} is no number")
+        raise TypeError(f"{shown(value)} is no number")
     return value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{_shown(value)} has no length")
+        raise TypeError(f"{shown(value)} has no length")
     return value
 
 
@@ -555,7 +504,7 @@ def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             return compare(left, right)
         kind: Any = str if isinstance(left, str) else int | float
         if not isinstance(left, str | int | float) or not isinstance(right, kind):
-            raise TypeError(f"{_shown(left)} is neither less nor more than {_shown(right)}")
+            raise TypeError(f"{shown(left)} is neither less nor more than {shown(right)}")
         return compare(left, right)
 
     return ordered
@@ -563,18 +512,15 @@ def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 def _in(left: Any, right: Any) -> bool:
     if isinstance(right, str) and not isinstance(left, str):
-        raise TypeError(f"{_shown(left)} cannot be in a text")
+        raise TypeError(f"{shown(left)} cannot be in a text")
     if not isinstance(right, str | tuple):
-        raise TypeError(f"nothing can be in {_shown(right)}")
+        raise TypeError(f"nothing can be in {shown(right)}")
     return left in right
 
 
-def _not_in(left: Any, right: Any) -> bool:
-    return not _in(left, right)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
+def shown(value: Any) -> str:
+    """A value in a message."""
+    text = f"{value!r}" if not isinstance(value, int) or value.bit_length() < 1000 else "a large number"
     return text if len(text) <= 60 else text[:59] + "…"
 
 
@@ -596,12 +542,12 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "is": operator.is_,
     "is not": operator.is_not,
     "in": _in,
-    "not in": _not_in,
+    "not in": lambda left, right: not _in(left, right),
 }
 _MAKERS: Final[dict[str, Callable[[tuple[Evaluate, ...], Any], Evaluate]]] = {
     "constant": lambda parts, value: lambda step: value,
-    "new": _field,
-    "old": _old_field,
+    "new": lambda parts, name: _field(name, old=False),
+    "old": lambda parts, name: _field(name, old=True),
     "key": lambda parts, keys: lambda step: step.key in keys,
     "result": lambda parts, more: _result,
     "argument": lambda parts, index: lambda step: _pick(step, "args", "argIds", list, index),

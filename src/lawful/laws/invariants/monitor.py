@@ -41,7 +41,6 @@ class InvariantMonitor(MonitorBase):
         self.law = law
         self._violations: deque[RuleViolation] = deque()
         self._trackers = [tracker(rule, self._violations) for rule in law.rules]
-        self._forgiven: int | None = None  # the event that was rejected last
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -74,7 +73,7 @@ class InvariantMonitor(MonitorBase):
         """Go on after the violation: the write or call that broke the invariant has happened."""
         if not isinstance(self.rejected_at, int):
             return False
-        self.events = self._forgiven = self.rejected_at
+        self.events = self.rejected_at
         self.rejected_at = None
         self._violations.popleft()
         return True
@@ -85,15 +84,10 @@ class InvariantMonitor(MonitorBase):
             self.rejected_at = self.events
         return isinstance(self.rejected_at, int)
 
-    def prevented(self, number: int | None = None) -> None:
-        """The event of this number, the last that was taken, did not happen after all: an exception came in its place.
-
-        It may be another law that was broken: what was about to be written is not there for this one either. Without a
-        number, it is the event that was just forgiven.
-        """
-        number = self._forgiven if number is None else number
+    def prevented(self, number: int) -> None:
+        """The event of this number, the last one, did not happen after all: this or another law raised an exception."""
         for each in self._trackers:
-            each.prevented(number or 0)
+            each.prevented(number)
 
     # -- objects ----------------------------------------------------------------------------------
 
@@ -102,15 +96,8 @@ class InvariantMonitor(MonitorBase):
         """The object that broke the invariant at the rejected event."""
         return self._violations[0].object if self._violations else None
 
-    @property
-    def unknown_objects(self) -> frozenset[ObjectId]:
-        """Objects of which something could not be judged, because the expression raised; of those that are not gone."""
-        return frozenset(target for each in self._trackers for target in each.unknown)
-
     def forget(self, object_id: ObjectId) -> bool:
         """Stop following an object; was there something of it that could not be judged?"""
-        if len(self._trackers) == 1:  # as nearly always, and it is asked for each object
-            return self._trackers[0].forget(object_id)
         unknown = [each.forget(object_id) for each in self._trackers]
         return any(unknown)
 
@@ -119,11 +106,8 @@ class InvariantMonitor(MonitorBase):
         return any(tracker.owes(object_id) for tracker in self._trackers)
 
     def take_ended(self) -> list[ObjectId]:
-        """Objects whose life came to the law's own end (`until`) since this was last asked; to ask turns it on."""
-        found: list[ObjectId] = []
-        for each in self._trackers:
-            found += each.take_ended()
-        return found
+        """Objects that came to the law's own end (`until`) since the last call. The first call turns this on."""
+        return [target for each in self._trackers for target in each.take_ended()]
 
     # -- verdicts --------------------------------------------------------------------------------
 

@@ -91,6 +91,4 @@ class NativeTracker(Tracker):
 
 def _step(parts: _Parts, target: ObjectId, number: int = 0) -> Step:
     key, event, values, field, replaced, snapshot = parts
-    step = Step(key, event, values, target, number)
-    step.field, step.replaced, step.snapshot = field, replaced[0] if replaced else MISSING, snapshot
-    return step
+    return Step(key, event, values, target, number, field, replaced[0] if replaced else MISSING, snapshot)

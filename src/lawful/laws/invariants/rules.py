@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lawful.diagnostics import Span, did_you_mean, quoted
-from lawful.laws.invariants.expressions import GONE, Expression, ExpressionError, Key, parse
-from lawful.laws.invariants.native_rule import NativeRule, native_rule
+from lawful.laws.invariants.expressions import GONE, Expression, ExpressionError, Key, Tree, parse
 
 Duration = str | float | int
 
@@ -20,6 +19,11 @@ _DURATION: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*")
 _EXPRESSIONS: Final = ("always", "next", "when", "then", "on", "from", "until")
 _CHECKS: Final = 10  # how often within the time allowed it is looked whether that is over, if nothing else is said
 _SOONEST, _LATEST = 0.01, 1.0
+_MOST_KEYS: Final = 64  # bits of a word
+
+NativeRule = tuple[tuple[Any, ...], tuple[str, ...], tuple[Tree, ...], bool, int, float]
+"""A rule for the C core, with numbers for fields and keys: plans by key, names of fields, expressions, whether it has a
+`from`, its `on`, its time."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +128,6 @@ class Rule:
     every: float | None
     places: Mapping[str, str] = field(default_factory=dict)  # of expressions and the class, as file:line:column
 
-    def at(self, places: Mapping[str, str]) -> Rule:
-        return replace(self, places=places)
-
     @property
     def class_name(self) -> str:
         return self.given.class_name
@@ -138,7 +139,7 @@ class Rule:
 
     @cached_property
     def native(self) -> NativeRule | None:
-        """What the C core is given; None if it cannot do all that is asked for."""
+        """The rule for the C core; None if the core cannot judge it."""
         return native_rule(self)
 
     @cached_property
@@ -176,11 +177,43 @@ class Rule:
         return frozenset((("new", self.class_name), GONE, *named))
 
 
-Report = Callable[[Problem], None]
+def native_rule(rule: Rule) -> NativeRule | None:
+    """A rule as the C core takes it; None if the core cannot judge it."""
+    if len(rule.keys) > _MOST_KEYS:
+        return None
+    keys = {key: number for number, key in enumerate(sorted(rule.keys))}
+    expressions = list(rule.expressions.values())
+    names = {name: number for number, name in enumerate(dict.fromkeys(n for each in expressions for n in each.fields))}
+
+    def place(expression: Expression | None) -> int:
+        return next((number for number, each in enumerate(expressions) if each is expression), -1)
+
+    def numbered(tree: Tree) -> Tree:
+        kind, parts, more = tree
+        if kind in ("new", "old"):
+            more = names[more]
+        elif kind == "key":
+            more = sum(1 << keys[key] for key in more)
+        return kind, tuple(map(numbered, parts)), more
+
+    plans = []
+    for key in keys:
+        writes, *judged = rule.plans[key]
+        plans.append((key, names.get(writes, -1), *map(place, judged)))
+    trees = tuple(numbered(each.tree) for each in expressions)
+    return tuple(plans), tuple(names), trees, rule.from_ is not None, place(rule.on), rule.within or 0.0
 
 
-def compiled(given: Property, report: Report, places: Callable[[str, int], str] | None = None) -> Rule | None:
-    """The rule of a property; None after `report` of its problems. `places` words an offset in a text."""
+class PropertyError(Exception):
+    """A property that makes no rule."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+
+def compiled(given: Property, places: Callable[[str, int], str] | None = None) -> Rule:
+    """The rule of a property. Raises PropertyError. `places` words an offset in the text of a key."""
     found = _Problems()
     _check_class(given.class_name, found)
     _check_shape(given, found)
@@ -200,10 +233,8 @@ def compiled(given: Property, report: Report, places: Callable[[str, int], str] 
         found.add("invariant-duration", "every", "`every` is longer than `within`, and would miss its end", hint=hint)
     if not found:
         _check_uses(expressions, found)
-    for problem in found:
-        report(problem)
     if found:
-        return None
+        raise PropertyError(found)
     if within is not None and every is None:
         every = min(max(within / _CHECKS, _SOONEST), _LATEST)
     where: dict[str, str] = {}
@@ -280,32 +311,27 @@ def _check_uses(expressions: Mapping[str, Expression | None], found: _Problems) 
 
 
 def _seconds(key: str, value: object, found: _Problems) -> float | None:
+    """A time in seconds, from a number of them or from text as `2s`, `100ms`, `5 min`."""
     if value is None:
         return None
-    try:
-        return seconds(value)
-    except ValueError as error:
-        message, _, hint = str(error).partition("\n")
-        found.add("invariant-duration", key, f"`{key}`: {message}", hint=hint or None)
-        return None
-
-
-def seconds(value: object) -> float:
-    """A time in seconds, from a number of them or from text as `2s`, `100ms`, `5 min`. Raises ValueError."""
+    message, hint = "", "as in 2s, 100ms, 1.5 min"
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    unit = (match[2] or "s") if match else ""
+    seconds = 0.0
     if isinstance(value, int | float) and not isinstance(value, bool):
-        found = float(value) if abs(value) < 1e15 else math.inf
-    elif isinstance(value, str):
-        match = _DURATION.fullmatch(value)
-        if match is None:
-            raise ValueError(f"{quoted(value)} is no time\nas in 2s, 100ms, 1.5 min")
-        unit = match[2] or "s"
-        if unit not in _UNITS:
-            meant = did_you_mean(unit, _UNITS)
-            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(_UNITS)}"
-            raise ValueError(f"there is no unit {quoted(unit)}\n{hint}")
-        found = float(match[1]) * _UNITS[unit]
+        seconds = float(value) if abs(value) < 1e15 else math.inf
+    elif not isinstance(value, str):
+        message = "a time is a number of seconds, or text"
+    elif match is None:
+        message = f"{quoted(value)} is no time"
+    elif unit not in _UNITS:
+        meant = did_you_mean(unit, _UNITS)
+        message = f"there is no unit {quoted(unit)}"
+        hint = f"did you mean {meant}?" if meant else f"there are {', '.join(_UNITS)}"
     else:
-        raise ValueError("a time is a number of seconds, or text\nas in 2s, 100ms, 1.5 min")
-    if not 0 < found < math.inf:
-        raise ValueError("a time is more than nothing, and less than for ever\nas in 2s, 100ms, 1.5 min")
-    return found
+        seconds = float(match[1]) * _UNITS[unit]
+    if not message and not 0 < seconds < math.inf:
+        message = "a time is more than nothing, and less than for ever"
+    if message:
+        found.add("invariant-duration", key, f"`{key}`: {message}", hint=hint)
+    return None if message else seconds

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lawful.diagnostics import printable
-from lawful.laws.invariants.expressions import FAULTS, GONE, MISSING, Expression, Key, NotYet, Step
+from lawful.laws.invariants.expressions import FAULTS, GONE, MISSING, Expression, Key, NotYet, Step, shown
 from lawful.laws.invariants.rules import Rule
 from lawful.laws.protocol import Event
 
@@ -200,10 +200,7 @@ def _found(law: Expression, step: Step) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is MISSING:
-        return "not known"
-    text = f"{value!r}" if not isinstance(value, int) or value.bit_length() < 1000 else "a large number"
-    return printable(text if len(text) <= 60 else text[:59] + "…")
+    return "not known" if value is MISSING else printable(shown(value))
 
 
 def key_of(event: Mapping[str, Any]) -> Key:

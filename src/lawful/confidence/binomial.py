@@ -1,9 +1,7 @@
 """Tails of the binomial distribution, and the error rates at which they have a given size.
 
-A tail is its first term times a sum of ratios. The first term is taken relative to the most likely rate k/n, so that
-no large logarithms are subtracted from each other; with `lgamma` of a thousand million, six digits would be lost. The
-sum has positive terms only and ends after about nine standard deviations. Both keep a relative error near 1e-12 for
-samples up to 1e9.
+A tail is its first term, relative to the most likely rate k/n (`lgamma` of large numbers would lose six digits), times
+a sum of positive ratios. The relative error is near 1e-12 for samples up to 1e9.
 """
 
 from __future__ import annotations
@@ -74,8 +72,7 @@ def at_most_exactly(n: int, k: int, p: Decimal) -> Decimal:
 def logit_where_at_most(n: int, k: int, log_size: float) -> float:
     """The rate, as a logit, at which the tail of at most k of n has this size; 0 < k < n.
 
-    By Newton's method: the logarithm of the tail is a concave function of the logit, so it converges from the right and
-    does not turn back. Bisection is there for what rounding may do.
+    Newton's method converges from the right, as the logarithm of the tail is concave; bisection copes with rounding.
     """
     logit = log((k + 1) / (n - k))
     low, high = -_FARTHEST, _FARTHEST

@@ -1,20 +1,4 @@
-"""The controller that holds an overhead: it turns the sampling rate up and down, and learns how slowly it must.
-
-The law, with the rate r and the measured overhead o, both as shares, and the overhead o* that was asked for:
-
-    d(ln r)/dt = (1 - o/o*) / T
-
-- On a logarithmic scale the reaction does not depend on what a sample costs: with o = g r, the loop is the same for
-  every g. It is Hutchinson's equation, the logistic one with a delay. Where the overhead follows the rate by a delay d,
-  it comes to rest at o* from everywhere if d <= 1.5 T (Wright 1955).
-- The error is taken of o and not of ln o: then noise around a mean leaves that mean, not a smaller one, at o*, and a
-  second without a sample, o = 0, is nothing special.
-- One step is bounded. The rate is bounded too, and the rate itself is what the controller remembers: there is no sum
-  of errors that could grow while the rate is at a bound (windup).
-- T is TIME at first. If the overhead swings widely, above and below, the delay is longer than that allows: half a swing
-  lasts at least two delays, so that with T of that length the swing dies out. T goes back to TIME slowly. Meanwhile a
-  far too high overhead is still answered at once.
-"""
+"""The controller that holds an overhead by moving the sampling rate, and learns how slowly it must: docs/policies.md."""
 
 from __future__ import annotations
 

@@ -107,10 +107,8 @@ class Confidence:
             )
             for at, (name, laws) in enumerate(classes.items())
         }
-        self.idle: Callable[[SampledGroup], int] | None = None
-        """Tells how many of the objects of a class that are alive owe nothing."""
-        self.on_change: Callable[[SampledGroup], None] | None = None
-        """Called when the rate or the budget of a class has changed."""
+        self.idle: Callable[[SampledGroup], int] | None = None  # how many living objects of a class owe nothing
+        self.on_change: Callable[[SampledGroup], None] | None = None  # called when a rate or a budget has changed
         self._began = clock.monotonic()
 
     # -- what happens -----------------------------------------------------------------------------
@@ -134,11 +132,7 @@ class Confidence:
         self._require(group)
 
     def change(self, demand: Demand) -> None:
-        """Be more or less sure, or in another way, from now on. Lives that were counted count on.
-
-        Each demand is met by itself; of several that were tried one after the other, the best is not to be believed
-        more than the first.
-        """
+        """Meet another demand from now on, with the lives that were counted so far."""
         self.demand, self.needed = demand, demand.needed
         for at, group in enumerate(self.groups.values()):
             before, group.policy_run = group.policy_run, PolicyRun(demand.policy, self.needed, self.seed + at)
@@ -164,22 +158,12 @@ class Confidence:
         self._after(group, group.policy_run.taken())
 
     def ended(self, group: SampledGroup, began: float, violated: Iterable[str], unknown: Iterable[str]) -> None:
-        """A life that was followed since `began` is over.
-
-        Of some laws it is known that they were broken, of others nothing is known.
-        """
+        """A life that was followed since `began` is over; it has violated some laws, and is unknown to others."""
         group.alive -= 1
         group.ended += 1
         group.last_end = self.now
         group.lasted += group.last_end - began
         broken, unclear = set(violated), set(unknown)
-        if not broken and not unclear:  # the usual case, and a quick one
-            for tally in group.laws.values():
-                tally.clean += 1
-            if group.policy_run.clean():
-                self._require(group)  # in another state, the target may be another
-                self._tell(group)
-            return
         for law, tally in group.laws.items():
             if law in broken:
                 tally.violated += 1
@@ -189,8 +173,11 @@ class Confidence:
                 tally.clean += 1
         if broken:  # the policy has reacted when it happened
             group.lacking = True
-        else:
+        elif unclear:
             self._after(group, group.policy_run.unknown())
+        elif group.policy_run.clean():
+            self._require(group)  # in another state, the target may be another
+            self._tell(group)
 
     def settle(self) -> None:
         """Some lives have ended. What the claims lack after violations takes a while to find out: it is done once."""
@@ -232,11 +219,10 @@ class Confidence:
             self._note(group, now, lately)
 
     def _outwaited(self, group: SampledGroup, now: float) -> bool:
-        """Objects that live as long as the program hold the last places, and no target would ever be reached.
+        """Give the places of objects that live as long as the program to others, or no target would be reached.
 
-        If nothing has ended for much longer than lives of this class last, those that are left give their places to
-        others. They are followed all the same, and count if they end. To wait no longer than for any life would favour
-        short ones. Those that owe something keep their places: they may be about to break a law.
+        That waits much longer than lives of this class last, so as not to favour short ones. Objects that owe something
+        keep their places: they may be about to break a law. All are still followed, and count if they end.
         """
         policy_run = group.policy_run
         if policy_run.budget != 0 or not policy_run.alive:

@@ -27,9 +27,8 @@ def off() -> Policy:
 def taper(coins: int = COINS, *, wraps: bool = False) -> Policy:
     """PA_n of the paper's section 3: in state k a coin of 2^k sides; with every target reached the next larger one.
 
-    A violation, or code that never ran before, leads back to the first. The paper goes on from the last state to
-    "k+1 mod n", which is its first one again: every n targets the overhead would return to where it began, for no other
-    reason than that nothing happened. Here the last state stays, unless it `wraps`.
+    A violation, or new code, leads back to the first. In the paper the last state `wraps` to the first one, so that
+    every n targets the overhead would return to where it began because nothing happened. Here it stays.
     """
     if not 1 <= coins <= MOST_COINS:
         raise LawfulError(
@@ -50,10 +49,9 @@ def taper(coins: int = COINS, *, wraps: bool = False) -> Policy:
 
 
 def coverage() -> Policy:
-    """Every object until the target is reached, then 1 in 64; more again when unusual code runs.
+    """Every object until the target is reached, then 1 in 64; all again when new code runs, 1 in 8 for rare code.
 
-    The paper's section 7 names this as future work. Code that runs for the first time may be wrong in a way that no
-    sample could show: back to all. Code that seldom runs has been seen in few samples: 1 in 8.
+    The paper's section 7 names this as future work.
     """
     states = (
         PolicyState("watch", _ALL),

@@ -1,8 +1,4 @@
-"""Sampling-policy automata: how many objects of a class are followed, and what changes that.
-
-A `Policy` is the automaton: states with a rate, transitions with a trigger. `policy_run.PolicyRun` executes it for one
-class of objects.
-"""
+"""Sampling-policy automata: states with a rate, transitions with a trigger. `policy_run.PolicyRun` executes one."""
 
 from __future__ import annotations
 
@@ -70,8 +66,7 @@ class Transition:
     source: str
     trigger: Trigger
     target: str
-    amount: int | Fraction | None = None
-    """TARGET: how many samples, None for as many as the confidence needs. TIME: seconds. OVERHEAD: a share."""
+    amount: int | Fraction | None = None  # of samples (None: as many as the confidence needs), seconds, or a share
 
     @property
     def when(self) -> str:

@@ -1,8 +1,4 @@
-"""A sampling policy at work: one class of objects in the states of a `Policy`.
-
-Nothing here knows statistics or tracers. The run learns how samples ended, and answers how often, and how often at
-most, the next objects become samples.
-"""
+"""A sampling policy at work: from how samples of a class ended, it decides how many new objects become samples."""
 
 from __future__ import annotations
 
@@ -30,16 +26,13 @@ class PolicyMove(NamedTuple):
 
 
 class PolicyRun:
-    """One class of objects on its way through a policy.
+    """One class of objects in the states of a policy.
 
-    Methods that tell it something return True if the one who flips coins has to ask again: another state, another rate,
-    or objects may, or may not, be taken any more.
+    Methods for input return True if the state, the rate, or whether objects may be taken has changed.
 
-    The count of "after N clean samples" begins when a state is entered, and begins again with every violation. An
-    object that is followed may have been taken in an earlier state: it counts where it ends. Objects that have been
-    taken hold a place, so that never more than N are clean or on their way (`tn` of the paper's Fig. 3): when the N-th
-    has ended, no other is left. To go on taking objects until N have ended would favour short lives. One whose end is
-    unknown gives its place back.
+    "after N clean samples" counts from the entry of a state, and again from every violation; an object counts in the
+    state in which it ends. Followed objects hold a place, so that at most N are clean or alive (`tn` of the paper's
+    Fig. 3): to take objects until N have ended would favour short lives. An unknown end gives the place back.
     """
 
     def __init__(self, policy: Policy, needed: int, seed: int = 0) -> None:

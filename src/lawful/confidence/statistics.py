@@ -1,30 +1,7 @@
-"""What samples tell: how many are needed, how sure they make, which error rates they leave possible.
+"""What samples show: how many are needed, how sure they make, which error rates they leave possible.
 
-A sample is the life of one object, and it is bad with an unknown probability p, the error rate. The null hypothesis
-is p >= epsilon. Everything here holds for independent samples; and also if each sample, whatever came before it, is
-bad with a probability of at least p (for statements that p is small), or of at most p (for statements that it is
-large).
-
-**The paper's design** (section 3). After M = ceil(ln delta / ln(1 - epsilon)) samples without a violation the
-hypothesis is rejected. If it were true, that would happen with a probability of at most (1 - epsilon)^M <= delta.
-
-**After violations** the same M may not be used again and again: whoever starts anew after each violation gets through
-in the end. And the number of samples is not fixed, a run may end at any moment, also because of what it saw. So
-`Claim` follows a plan that is valid at any time. With k violations in n samples the hypothesis is rejected when P(at
-most k of n | epsilon) <= delta_k, that is, when the upper Clopper-Pearson bound at level delta_k is at most epsilon,
-with delta_0 = delta and delta_k = delta / (k (k + 1)) for k >= 1, which sum up to delta.
-
-- For each k there is a smallest n for which that holds, N_k. Whoever rejects with k violations, at whatever n >= N_k,
-  had at most k violations in the first N_k samples. Under the hypothesis that has a probability of at most P(at most
-  k of N_k | epsilon) <= delta_k. So looking after every sample costs nothing more.
-- Rejecting before the first violation is therefore wrong with a probability of at most delta, as in the paper;
-  rejecting at any later time with at most delta_1 + delta_2 + ... = delta. Both together: 2 delta. What is claimed
-  after violations is claimed with confidence 1 - 2 delta, since the first chance had been taken too.
-- Nothing in this used the value of epsilon: the upper bounds at level delta_k hold for all n and k at once with
-  probability 1 - 2 delta, and as long as there is no violation with 1 - delta.
-- The same for large p: the claim is refuted when P(at least k of n | epsilon) <= delta_k, k >= 1. For each k there is
-  a largest such n, and who refutes with k violations had at least k in that many samples. If p <= epsilon, it ever
-  happens with a probability of at most delta_1 + delta_2 + ... = delta.
+A sample is the life of one object, and it is bad with an unknown probability p, the error rate. The null hypothesis is
+p >= epsilon. docs/papers/mcm.md proves what `Claim` states after violations.
 """
 
 from __future__ import annotations

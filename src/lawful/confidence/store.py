@@ -1,8 +1,7 @@
-"""Confidence across runs: how the lives of objects ended, in a SQLite file that several processes may add to.
+"""Confidence across runs: how the lives of objects ended, in a SQLite file that the learner may use, too.
 
-It may be the file in which the learner keeps its counts. Each run has a row for each class and law, and totals are
-their sums: nothing is read to be changed, so nobody's samples are lost. The state of a policy is no sum. Of processes
-that run at the same time, the one that ends last leaves its own; all that is claimed rests on the samples alone.
+Each run adds a row for each class and law, so that no samples of concurrent processes are lost. Of a policy the state
+of the process that ends last is kept; claims rest on the samples alone.
 """
 
 from __future__ import annotations

@@ -30,10 +30,10 @@ _SAMPLING = ("confidence", "error_rate", "policy", "overhead")
 
 
 class Control:
-    """One run. All of it is for one thread, which is none of the program's."""
+    """Shows and steers one run, on one thread of Lawful."""
 
     def __init__(self, session: Session, *, program: str = "", record_to: str | None = None) -> None:
-        """`record_to`: the file that a trace goes to if recording is switched on; there is no other."""
+        """`record_to`: the only file that a trace can be recorded to."""
         self._session = session
         self._program = program
         self._record_to = record_to
@@ -41,7 +41,7 @@ class Control:
         self._file = record_to  # that was recorded to last
         self._muted: set[int] = set()
         self._numbers: dict[tuple[object, ...], int] = {}  # of findings, by their keys
-        self._anomalies: dict[int, Finding] = {}  # that were told, by number: a rule may turn out to be none
+        self._anomalies: dict[int, Finding] = {}  # that were shown, by number: they may be withdrawn
         self._rules: list[Rule] = []  # as they were last shown
         self._learned = Remade(self._told_rules, self._reached)
         self._suspicions = Remade(self._told_anomalies, self._reached)
@@ -49,7 +49,7 @@ class Control:
         self._before = (self._began, 0)  # when events were last counted, and how many
         self._rate = 0.0
 
-    # -- what is seen -----------------------------------------------------------------------------
+    # -- the state --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """All but the findings."""
@@ -157,7 +157,7 @@ class Control:
         return {"on": self._session.recording.on, "file": None if file is None else encodable(os.path.basename(file))}
 
     def findings(self, known: Mapping[int, Mark]) -> list[dict[str, Any]]:
-        """Those that are new, or have changed: `known` are the marks of those that were told, by number."""
+        """New or changed findings; `known`: the marks of those that were sent before, by number."""
         session = self._session
         found = {self._number(finding): finding for finding in session.live.findings}
         if session.learner is not None and not session.finished:
@@ -178,10 +178,10 @@ class Control:
     def _number(self, finding: Finding) -> int:
         return self._numbers.setdefault(finding.key, len(self._numbers) + 1)
 
-    # -- what is done -----------------------------------------------------------------------------
+    # -- commands ---------------------------------------------------------------------------------
 
     def do(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a command; what is wrong with it is an error with a slug, and changes nothing."""
+        """Carry out a command. A wrong one raises LawfulError, and changes nothing."""
         acts: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "learning": self._change_learning,
             "sampling": self._change_sampling,
@@ -196,9 +196,8 @@ class Control:
         }
         what = command.get("do")
         if not isinstance(what, str) or what not in acts:
-            raise LawfulError(
-                "control-unknown", f"there is no command {what!r:.60}", hint=f"there are {', '.join(acts)}"
-            )
+            hint = f"there are {', '.join(acts)}"
+            raise LawfulError("control-unknown", f"there is no command {what!r:.60}", hint=hint)
         if self._session.finished and what not in ("mute", "unmute", "promote"):
             raise LawfulError("control-over", "the program is not watched any more")
         try:
@@ -207,7 +206,7 @@ class Control:
             self.look_again()
 
     def look_again(self) -> None:
-        """Show all as it is now, next time."""
+        """Make the shown values anew next time."""
         self._learned.forget()
         self._suspicions.forget()
 
@@ -226,19 +225,19 @@ class Control:
         if sampler is None:
             raise LawfulError("control-sampling", "nothing is sampled in this run", hint="run it with --confidence")
         changes = _changes(asked, _SAMPLING)
-        for name in ("confidence", "error_rate"):
-            if name in changes and (isinstance(changes[name], bool) or not isinstance(changes[name], int | float)):
-                raise LawfulError("control-value", f"{name} is a number, not {changes[name]!r:.60}")
-        for name in ("policy", "overhead"):
-            if name in changes and not isinstance(changes[name], str):
-                raise LawfulError("control-value", f"{name} is a text, not {changes[name]!r:.60}")
-        if "/" in changes.get("policy", "") or str(changes.get("policy", "")).endswith(".policy"):
+        for name, value in changes.items():
+            if name in ("policy", "overhead") and not isinstance(value, str):
+                raise LawfulError("control-value", f"{name} is a text, not {value!r:.60}")
+            if name in ("confidence", "error_rate") and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise LawfulError("control-value", f"{name} is a number, not {value!r:.60}")
+        policy = changes.get("policy", "")
+        if "/" in policy or policy.endswith(".policy"):
             raise LawfulError("control-value", "only policies with a name can be chosen here, not files")
         now = sampler.confidence.demand
         given = SamplingConfig(confidence=now.confidence, error_rate=now.error_rate, seed=now.seed)
-        new = demand(replace(given, **changes)) if changes.keys() & {"policy", "overhead"} else replace(
-            demand(replace(given, **changes)), policy=now.policy
-        )  # fmt: skip
+        new = demand(replace(given, **changes))
+        if not changes.keys() & {"policy", "overhead"}:
+            new = replace(new, policy=now.policy)
         sampler.confidence.change(new)
         return {"needed": new.needed}
 
@@ -254,17 +253,17 @@ class Control:
         known = {law.name for law in self._session.laws}
         again = [law.name for law in laws if law.name in known]
         if again:
-            raise LawfulError(
-                "control-law", f"there is a law {again[0]} already", hint="remove it first, or take another name"
-            )
+            hint = "remove it first, or take another name"
+            raise LawfulError("control-law", f"there is a law {again[0]} already", hint=hint)
         change_laws(self._session, laws)
         return {"laws": [law.name for law in laws]}
 
     def _law_name(self, asked: Mapping[str, Any]) -> str:
         name = _text(asked, "name")
-        if all(encodable(each.law.name) != name for each in self._session.live.laws):
-            raise LawfulError("control-law", f"there is no law {name:.60}")
-        return next(each.law.name for each in self._session.live.laws if encodable(each.law.name) == name)
+        for each in self._session.live.laws:
+            if encodable(each.law.name) == name:
+                return each.law.name
+        raise LawfulError("control-law", f"there is no law {name:.60}")
 
     def _remove_law(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         change_laws(self._session, remove=self._law_name(asked))
@@ -294,7 +293,7 @@ class Control:
         return {"rml": text, "name": "rule.rml"}
 
     def _rule(self, asked: Mapping[str, Any]) -> Rule:
-        """By its number in the state that was last sent; and by its text, since who asks may have seen an older one."""
+        """By its number in the last state; and by its text, since the client may have an older state."""
         number = asked.get("rule")
         found = self._rules[number] if isinstance(number, int) and 0 <= number < len(self._rules) else None
         if "text" in asked and (found is None or encodable(str(found)) != asked["text"]):
@@ -323,9 +322,8 @@ def _changes(asked: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]
         raise LawfulError("control-value", "`change` is an object with the new values")
     for name in changes:
         if name not in names:
-            raise LawfulError(
-                "control-value", f"{name!r:.60} cannot be changed here", hint=f"there are {', '.join(names)}"
-            )
+            hint = f"there are {', '.join(names)}"
+            raise LawfulError("control-value", f"{name!r:.60} cannot be changed here", hint=hint)
     return changes
 
 
@@ -337,12 +335,16 @@ def _text(asked: Mapping[str, Any], name: str) -> str:
 
 
 def change_laws(session: Session, add: Sequence[Law] = (), remove: str | None = None) -> None:
-    """Judge by other laws from now on, on a thread of ours.
-
-    Another tracer takes over, which looks anew; what happens in the moment between the two is not seen, and the report
-    says so.
-    """
-    _allow(session)
+    """Judge by other laws from now on. A new tracer takes over; the report says how long nothing was watched."""
+    if session.sampler is not None:
+        hint = "pause the law, or begin another run"
+        raise LawfulError("control-sampling", "laws cannot be added or removed while objects are sampled", hint=hint)
+    if session.core.name == "python" and sys.version_info < (3, 12):
+        message = "laws cannot be added or removed by the pure-Python core on CPython 3.11"
+        hint = "another tracer would not see threads that run already; build the C core, or use a newer Python"
+        raise LawfulError("control-core", message, hint=hint)
+    if session.finished or session.live.fault is not None:
+        raise LawfulError("control-over", "the program is not watched any more")
     live, scope = session.live, session.settings.scope
     emitting.detach(session.tracer)
     began = clock.monotonic()
@@ -356,20 +358,3 @@ def change_laws(session: Session, add: Sequence[Law] = (), remove: str | None = 
     emitting.attach(session.tracer, scope, session.fail)
     blind = (clock.monotonic() - began) * 1000
     live.warn(f"laws were changed while the program ran: for {blind:.0f} ms it was not watched")
-
-
-def _allow(session: Session) -> None:
-    if session.sampler is not None:
-        raise LawfulError(
-            "control-sampling",
-            "laws cannot be added or removed while objects are sampled",
-            hint="pause the law, or begin another run",
-        )
-    if session.core.name == "python" and sys.version_info < (3, 12):
-        raise LawfulError(
-            "control-core",
-            "laws cannot be added or removed by the pure-Python core on CPython 3.11",
-            hint="another tracer would not see threads that run already; build the C core, or use a newer Python",
-        )
-    if session.finished or session.live.fault is not None:
-        raise LawfulError("control-over", "the program is not watched any more")

@@ -1,4 +1,4 @@
-"""Open files of ours in the process of a program, which may close them, and open others in their place."""
+"""Open files of Lawful in the process of a program, which may close them, and open others in their place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-# A table of open files grows to its highest number, and old code that waits for files takes none above.
+# A table of open files grows to its highest number, and `select` takes none above.
 _HIGHEST = 1024
 _ROOM = 32  # numbers for ours, at the end
 
@@ -25,10 +25,9 @@ def identity(number: int) -> Identity | None:
 
 
 def duplicate(number: int) -> int:
-    """The same open file under a high number, which the programs that this one starts do not inherit.
+    """The same open file under a high number, which child programs do not inherit.
 
-    The next file that the program opens gets the number that it would get without us, and the usual loops that close
-    files from 3 up to some bound mostly end below.
+    So the program's own files get the usual numbers, and loops that close files from 3 upwards mostly end below.
     """
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     highest = _HIGHEST if limit == resource.RLIM_INFINITY else min(limit, _HIGHEST)
@@ -81,7 +80,7 @@ class Outlet:
         return number if number is not None and identity(number) == self.identity else None
 
     def let_go(self) -> None:
-        """Whoever waits for the end of a pipe must not wait for a child that has closed all it knows of."""
+        """Close it in a child: a reader of the pipe would wait for the child."""
         if self.number is not None:
             os.close(self.number)
         self._number = None

@@ -83,8 +83,7 @@ def _open(entries: list[tuple[int, Event]] | deque[tuple[int, Event]]) -> None:
 class Evidence:
     """Gives findings the events that led to them.
 
-    `kept` takes the events of each batch that laws have to do with, and `explain` ends the batch. A trace that can be
-    read again need not be remembered before something is found: see `read_before`.
+    `kept` takes the events of a batch that concern laws, and `explain` ends the batch.
     """
 
     def __init__(self, history: int, messages: int) -> None:
@@ -97,27 +96,20 @@ class Evidence:
         self._by_object: dict[Hashable, list[Numbered]] | None = None  # the same, if somebody asked
         self._later: list[tuple[int, Finding, LawJudge, list[Any]]] = []
         self.missing: str | None = None  # why events may be missing
-        self._before: Callable[[int], Iterable[list[tuple[int, Event]]]] | None = None
+        # Of a trace, all events before one, numbered: then nothing is kept until something is found.
+        self.read_before: Callable[[int], Iterable[list[tuple[int, Event]]]] | None = None
         self._batch: tuple[int, list[Event]] = 1, []
-
-    def read_before(self, before: Callable[[int], Iterable[list[tuple[int, Event]]]]) -> None:
-        """Remember nothing until something is found; `before` gives all events before one, numbered."""
-        self._before = before
-
-    def missing_from(self, number: int) -> None:
-        """Events before this one are not there."""
-        self.missing = f"events before #{number} are not kept from a stream"
 
     def keep_batch(self, first: int, batch: list[Event]) -> None:
         """All events of a batch may lead to a finding."""
-        if self._before is None:
+        if self.read_before is None:
             self.kept = list(enumerate(batch, first))
         else:
             self._batch = first, batch
 
     def _catch_up(self) -> None:
-        if self._before is not None:
-            before, self._before = self._before, None
+        if self.read_before is not None:
+            before, self.read_before = self.read_before, None
             for entries in before(self._batch[0]):
                 self.recent.add(entries)
             self.keep_batch(*self._batch)
@@ -167,18 +159,17 @@ class Evidence:
 
 
 class RecentEvents:
-    """The last events of each object, and its first; and the last events of all. Memory is bounded.
+    """The first and the last events of each object, and the last events of all, in bounded memory.
 
-    Objects that nothing happened to for long are forgotten first, and before them those that are gone. Of messages that
-    were judged without an event there are letters, and others may have come in brief: all are opened when one asks.
+    Objects that are gone are forgotten first, then those not used for long. Lazy events become dicts when read.
     """
 
     def __init__(self, most: int, *, shown: int | None = None, objects: int = 10_000, others: int = 200) -> None:
-        """Keep `most` events of each of so many objects, and tell up to `shown` of them."""
+        """Keep `most` events of each of so many objects, and return up to `shown` of them."""
         self.most = most
         self.shown = most if shown is None else shown
-        # Two generations are an order of last use that costs nothing: what is used moves to the first, and when that is
-        # full, what is still in the second is dropped.
+        # Two generations give a cheap order of last use: an object that is used moves to the first, and when that is
+        # full, those still in the second are dropped.
         self._young: dict[Hashable, list[tuple[int, Event]]] = {}
         self._old: dict[Hashable, list[tuple[int, Event]]] = {}
         self._gone: dict[Hashable, list[tuple[int, Event]]] = {}
@@ -192,7 +183,7 @@ class RecentEvents:
         return len(self._young) + len(self._old) + len(self._gone)
 
     def add(self, entries: list[tuple[int, Event]]) -> None:
-        """Keep further events, each with its number. This is on the program's path, once for each event."""
+        """Keep further events, each with its number. The program waits for this."""
         if not self.most:
             return
         self._last.extend(entries[-self.others :])
@@ -212,7 +203,7 @@ class RecentEvents:
 
     @property
     def _room(self) -> int:
-        """How many objects that were not heard of may come without asking for older ones."""
+        """How many new objects fit in before older ones must be looked at."""
         return 0 if self._old or self._gone else max(0, self._half - len(self._young))
 
     def _add(self, entry: tuple[int, Event]) -> None:
@@ -235,7 +226,7 @@ class RecentEvents:
             self._departed(event["targetId"], events)
 
     def _departed(self, key: Hashable, events: list[tuple[int, Event]]) -> None:
-        """Of objects that are gone, only the last ones are remembered: there may be few others for ever."""
+        """Remember only the last objects that are gone."""
         if not self.keeps_gone:
             return
         self._gone[key] = events
@@ -282,10 +273,7 @@ class RecentEvents:
     def origin(
         self, monitor: Monitor, values: Sequence[Any], before: int, recent: Mapping[Hashable, Sequence[Numbered]]
     ) -> Event | None:
-        """The first event about the objects that has a place, and that the law has to do with.
-
-        `recent` are events that were not added yet, by object.
-        """
+        """The first event about the objects that has a place and concerns the law; `recent`: events not yet added."""
         for value in values:
             if not isinstance(value, int | str):
                 continue
@@ -309,7 +297,7 @@ class RecentEvents:
         if not found:
             return ()
         _open(found)
-        # There may be more, as it happens: what is told does not depend on it.
+        # How many more are there is chance, and must not change a finding.
         return found if len(found) <= self.most + 1 else [found[0], *found[-self.most :]]
 
     def _cut(self, events: list[Numbered]) -> list[Numbered]:

@@ -1,4 +1,4 @@
-"""Places where an error is asked for by a test, or answered by the program: what is done there is meant."""
+"""Places in the source where a test expects an error, or where the program handles it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def expected_lines(content: bytes) -> frozenset[int]:
 
 
 def answered_lines(content: bytes) -> dict[int, frozenset[str]]:
-    """The lines in `try` whose errors the program turns into something else, with the names by which it catches them.
+    """The lines in `try` whose errors the program handles, with the names of the exceptions.
 
-    Who only passes over an error, tells of it or passes it on has no answer to it.
+    To ignore an error, to log it or to raise it again is not handling it.
     """
     tree = _tree(content) if b"except" in content else None
     found: dict[int, frozenset[str]] = {}
@@ -42,7 +42,7 @@ def answered_lines(content: bytes) -> dict[int, frozenset[str]]:
 
 
 def _walk(tree: ast.AST) -> Iterator[ast.AST]:
-    """As `ast.walk`, which imports something each time: the program may have seen to it that this fails."""
+    """As `ast.walk`, but that imports something each time, which the program may have made fail."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -60,7 +60,7 @@ def _tree(content: bytes) -> ast.Module | None:
 
 
 def _answers(handler: ast.ExceptHandler) -> bool:
-    """Does the function end otherwise than it would have: with a result of its own, or another error?"""
+    """Does the handler return a result, or raise another error?"""
     return any(
         isinstance(node, ast.Return) or (isinstance(node, ast.Raise) and node.exc is not None)
         for statement in handler.body

@@ -1,4 +1,4 @@
-"""What laws have found: findings with their evidence, each counted, without those that are suppressed."""
+"""The findings of a run with their evidence, each counted, without suppressed ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FindingLog:
     def __init__(self, evidence: Evidence, suppressions: Suppressions | None) -> None:
         self.evidence = evidence
         self.omitted = 0  # violations at further places, of laws that were broken at very many
-        self.suppressed = 0  # violations that the source, or the project, calls meant
+        self.suppressed = 0  # violations that the source, or the project, suppresses
         self.hidden: list[Finding] = []  # that a baseline knows
         self.context: str | None = None  # what the program is at, as the id of a test
         self._suppressions = suppressions
@@ -58,16 +58,16 @@ class FindingLog:
     # -- violations -------------------------------------------------------------------------------
 
     def violation(self, judge: LawJudge, event: Event | None, number: int, made: Event | None) -> Finding | None:
-        """An event broke a law, which still is as it was before. The finding, unless it is suppressed or omitted.
+        """An event broke a law, which is still in the state before. The finding, unless it is suppressed or omitted.
 
-        `made` tells how the object began that broke it, where that is known.
+        `made`: the first event of the object that broke it, if it is sampled.
         """
         monitor, law = judge.monitor, judge.law
         lost = monitor.doomed_at is not None
         rejected_at = None if lost else number
         origin: Event | None = None
         if law.every is not None:
-            # What did not come in time is shown by an event that has nothing to do with it.
+            # Any event can show that a deadline has passed.
             about = monitor.expectation(event).about
             origin = about if about is not event else None
         if origin is None and event is not None and not has_place(event):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -35,7 +35,7 @@ class Numbered(NamedTuple):
 
 @dataclass
 class Finding:
-    """Where a law broke, and what is known about it."""
+    """Where a law broke, and the evidence."""
 
     rejected_at: int | Literal["end"] | None  # None: it is lost (see `doomed_at`), but every event had a step so far
     event: Event | None  # the rejected one
@@ -45,7 +45,7 @@ class Finding:
     history: tuple[Numbered, ...] = ()  # earlier events about the same objects, oldest first
     history_note: str | None = None  # why there may be fewer than there were
     law: str = ""  # its name
-    count: int = 1  # how often the law was broken at this place; what else is known is about the first time
+    count: int = 1  # how often the law was broken at this place; the evidence is that of the first time
     last_time: float | None = None  # of the last event that was counted
     contexts: dict[str, int] = field(default_factory=dict)  # how often in each test (or other part of the run)
     origin: Event | None = None  # where it began, if no event broke it, or one that has no place in the source
@@ -83,7 +83,6 @@ class Finding:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Findings with the same key are one."""
         if self.anomaly is not None:
             return self.law, str(self.anomaly.rule)
         return finding_key(self.law, self.rejected_at, self.place_event)
@@ -98,7 +97,7 @@ class Finding:
                 self.contexts[context] = self.contexts.get(context, 0) + times
 
     def to_json(self) -> dict[str, Any]:
-        """All of it in JSON's types."""
+        """Everything in JSON's types."""
         data: dict[str, Any] = {
             "law": self.law,
             "file": self.file,
@@ -151,24 +150,23 @@ class Finding:
             data.get("about"),
         )
         return cls(
-            data["rejected_at"],
-            data["event"],
-            expectation,
-            data["doomed_at"],
-            data["doomed_event"],
-            tuple(Numbered(each["number"], each["event"]) for each in data["history"]),
-            data["history_note"],
-            data["law"],
-            data["count"],
-            data["last_time"],
-            dict(data["contexts"]),
-            data["origin"],
-            _anomaly(data.get("anomaly")),
-            data.get("made"),
-            _rejection(data.get("rejection")),
-            tuple(Numbered(each["number"], each["event"]) for each in data.get("messages", ())),
-            data.get("diagram"),
+            **{name: data[name] for name in _PLAIN},
+            expectation=expectation,
+            history=_numbered(data["history"]),
+            contexts=dict(data["contexts"]),
+            anomaly=_anomaly(data.get("anomaly")),
+            made=data.get("made"),
+            rejection=_rejection(data.get("rejection")),
+            messages=_numbered(data.get("messages", ())),
+            diagram=data.get("diagram"),
         )
+
+
+_PLAIN = "rejected_at event doomed_at doomed_event history_note law count last_time origin".split()  # same in JSON
+
+
+def _numbered(events: Sequence[Mapping[str, Any]]) -> tuple[Numbered, ...]:
+    return tuple(Numbered(each["number"], each["event"]) for each in events)
 
 
 def _rejection(data: Any) -> Rejection | None:
@@ -190,10 +188,7 @@ def _anomaly(data: Any) -> Anomaly | None:
 
 
 def finding_key(law: str, rejected_at: int | str | None, event: Event | None) -> tuple[object, ...]:
-    """What makes findings one: the same law, broken in the same way at the same place.
-
-    Without a place it is the name of what was called that tells them apart; messages may all go out at one place.
-    """
+    """Findings with the same key are one: the same law, broken in the same way at the same place (or by one name)."""
     how = "event" if isinstance(rejected_at, int) else rejected_at
     event = event or {}
     if has_place(event):

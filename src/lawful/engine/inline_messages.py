@@ -16,15 +16,11 @@ from lawful.engine.findings import Event
 _MOST_STEPS = 16  # that laws may take for a message without an event
 _MOST_TAKEN_BACK = 2  # of these, that one law can take back
 
-Steps = tuple[tuple[int, Any, int], ...]
-"""For each step that a law takes: the place of the event, the machine and the terminal."""
+Steps = tuple[tuple[int, Any, int], ...]  # of laws: the place of the event, the machine and the terminal
 
 
 class InlineMessages:
-    """Implements `InlineJudge` by the C core's inline check, which may be used only while no thread judges events.
-
-    `close` and `reopen` are called around everything that judges, or that changes laws.
-    """
+    """Implements `InlineJudge` by the C core's inline check, open only while no thread judges or changes laws."""
 
     def __init__(self, recent: RecentEvents, routes: Callable[[], Routes], *, enabled: bool) -> None:
         """`routes` says which laws get an event."""
@@ -55,7 +51,7 @@ class InlineMessages:
         return count, seconds
 
     def close(self) -> None:
-        """From now on, messages wait for us."""
+        """From now on, messages wait."""
         if self.inline_check is not None:
             self.inline_check.enabled = False
 
@@ -69,10 +65,7 @@ class InlineMessages:
             self.inline_check.version += 1
 
     def inline_steps(self, headers: Sequence[Event]) -> tuple[Steps | None, int]:
-        """The steps of laws for messages whose events begin like this, and the version of the laws that this is for.
-
-        None: a law must see the events.
-        """
+        """The steps of laws for messages with such events (None: a law needs the events), and the laws' version."""
         version, routes = self.inline_check.version, self._routes()
         found: list[tuple[int, Any, int]] = []
         for place, header in enumerate(headers):
@@ -100,7 +93,7 @@ class JudgingLock:
 
     @property
     def mine(self) -> bool:
-        """Does this thread judge? A handler of a signal may ask in the midst of it."""
+        """Does this thread judge? A signal handler may ask in the middle of it."""
         return self._judging == get_ident()
 
     @contextmanager
@@ -132,7 +125,7 @@ class JudgingLock:
                 self._taken()
 
     def _close(self) -> None:
-        """From now on, messages wait. Those that were judged inline have come before."""
+        """From now on, messages wait. Those that were judged inline come before."""
         self._inline.close()
         self._taken()
 

@@ -39,17 +39,14 @@ class LawQueue:
 
 
 Broken = Callable[["LawJudge", Event, int], bool]
-"""Called with an event that broke a law, and its number, while the law still is as it was before the event.
-
-Says whether that is a finding: it may be suppressed.
-"""
+"""Called with an event that broke a law, and its number, before the law takes it; returns whether it is a finding."""
 
 
 class LawJudge:
     """One law on the events of a running program, or of a trace.
 
-    After an event that it rejects, the law goes on as if that event had not come. A law that is lost, because nothing
-    that follows can be accepted, is over; on a whole trace it goes on to the event that it rejects, as `Law.check`.
+    After an event that it rejects, the law goes on as if that event had not come. A law that can accept nothing more is
+    lost: it is over, but on a whole trace it goes on to the event that it rejects, as `Law.check`.
     """
 
     def __init__(
@@ -79,9 +76,9 @@ class LawJudge:
         self.queue: LawQueue = kind(law.tracks_objects, self.monitor.takes_lazy_events)
         self._update_queue()
         self.paused = False
-        self.first_events: list[Event] = []  # in a child: the first that it was given there, for the next child's sake
-        self.notes = 0  # how many of these are still to be noted
-        self.prepared_for = 0  # how often that was made use of
+        self.first_events: list[Event] = []  # in a child: the first ones there, which help to prepare the next child
+        self.notes = 0  # how many more of these to note
+        self.prepared_for = 0  # how often the law was prepared
 
     def offender(self, event: Event | None) -> int | str | None:
         """The object that has just broken it."""
@@ -91,7 +88,7 @@ class LawJudge:
         return self.subjects.of(event) if offender is None and event is not None else offender
 
     def offenders_of(self, expectation: Expectation) -> list[int | str]:
-        """The objects, or the group, that lack what is expected."""
+        """The objects, or the group, that the expected event is missing for."""
         binding = None if self.subjects is None else self.subjects.binding
         values = [value for name, value in expectation.bindings.items() if binding is None or name == binding]
         return [value for value in values if isinstance(value, int | str)]
@@ -111,15 +108,12 @@ class LawJudge:
         return self.monitor.outcome() if self._first is None else self._first
 
     def after_fork_in_child(self) -> None:
-        """Note what would be of use to other children, unless it was to this one."""
+        """Note the first events here, unless the law was prepared often enough."""
         self.first_events = []
         self.notes = _NOTED if self.prepared_for < _MOST_PREPARATIONS and self.monitor.prepares_late else 0
 
     def prepare_for(self, events: list[Event]) -> None:
-        """Do once, in front of a fork, what would be done in each child: read the law, and see what such events do.
-
-        That changes nothing but what is known of the law's text.
-        """
+        """Do once, before a fork, what each child would do: read the law's text, and try such events on a stand-in."""
         if self.prepared_for < _MOST_PREPARATIONS and self.monitor.prepares_late:
             self.prepared_for += 1
             self.monitor.prepare()

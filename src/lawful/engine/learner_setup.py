@@ -16,11 +16,8 @@ from lawful.sources.python.scope import Scope
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner
 
-USUAL = "all"
-"""What `--without-template` calls all templates that are there without being asked for."""
-
-EVERYTHING = "*"
-"""The default scope of learning: calls from own code to code that is not own."""
+USUAL = "all"  # for `--without-template`: all default templates
+EVERYTHING = "*"  # the default scope of learning: calls from own code to other code
 
 
 def parameters(asked: LearnConfig, **more: Any) -> Parameters:
@@ -53,7 +50,7 @@ def chosen(added: Sequence[str], removed: Sequence[str]) -> tuple[str, ...]:
         if left == kept:
             raise LawfulError(
                 "template-unknown",
-                f"`{text}` is none of the templates, so it cannot be left out",
+                f"`{text}` is not a template of this run, so it cannot be left out",
                 hint=f"there are {', '.join(f'`{each}`' for each in kept)}",
             )
         kept = left
@@ -71,10 +68,7 @@ class LearningHistory:
     """A store of earlier runs. It is open only while it is used: what a program forks must not inherit it."""
 
     def __init__(self, path: str, function: FunctionOf) -> None:
-        """Whatever is wrong with the file comes out here, before the program begins.
-
-        `function` returns the function of a line: it identifies an anomaly across runs.
-        """
+        """Raises what is wrong with the file. `function` finds the function of a line: it identifies anomalies."""
         from lawful.learning.store import Store  # SQLite is for those who use it
 
         Store(path).close()

@@ -1,4 +1,4 @@
-"""Learning while a program runs: the way of events from the tracer to the learner, and of anomalies to findings."""
+"""Learning while a program runs: passes events from the tracer to the learner, and makes findings of anomalies."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from lawful.learning.window_protocol import Anomaly
     from lawful.sources.python.tracer_protocol import Tracer
 
-LAW = "learned"
-"""What stands in a finding where others have the name of a law."""
+LAW = "learned"  # in place of the name of a law
 
 _PATIENCE = 1.0  # seconds
 _MOMENT = 0.0005
@@ -33,20 +32,17 @@ _NOTHING = Expectation((), {})
 
 
 class LiveLearner:
-    """A learner of one process under watch.
+    """The learner of one watched process.
 
-    If the tracer and the window are both of the C core, the program only appends to a buffer: a thread of the window's
-    own takes it from there, without the interpreter's lock, and a thread of Lawful serves the ticks. Otherwise the
-    learner is fed with events, as they are delivered.
+    With the C core, the program only appends to a buffer. A thread of the window works it off without the interpreter's
+    lock, and a thread of Lawful serves the ticks. Otherwise `feed` takes the events that are delivered.
     """
 
     def __init__(self, parameters: Parameters) -> None:
         self.learner = Learner(parameters)
         self.fault: BaseException | None = None
-        self.on_progress: Callable[[], None] | None = None
-        """Called from a thread of Lawful now and then, if there are new events that do not come through `feed`."""
-        self.on_news: Callable[[], None] | None = None
-        """Called when an event comes from a new place."""
+        self.on_progress: Callable[[], None] | None = None  # called now and then, on a thread of Lawful, if `direct`
+        self.on_news: Callable[[], None] | None = None  # called when an event comes from a new place
         self._parameters = parameters
         self._tracer: Any = None  # if it writes into the window itself
         self._stream: Any = None  # the window it writes into
@@ -103,7 +99,7 @@ class LiveLearner:
         self.learner.on_new_window = self._renewed
 
     def _begin(self, *, serve: bool = True) -> None:
-        """Put the threads to work; or, if not `serve`, only the window's own."""
+        """Start the threads; or, if not `serve`, only that of the window."""
         if self._working:
             return
         with self._state:
@@ -115,7 +111,7 @@ class LiveLearner:
                     self._server.start()
 
     def _rest(self) -> None:
-        """End the threads, if they are at work; first they work off all that there is."""
+        """Stop the threads, if they run, when they have worked off everything."""
         self._await_waker()
         if self._working:
             self.catch_up()
@@ -128,9 +124,8 @@ class LiveLearner:
                 self._working = False
 
     def _sleep(self) -> None:
-        """Begin when there is work."""
-        # It is the program's thread that finds out. No code of Lawful runs there, since its signal handlers would run
-        # in the midst of it.
+        """Start the threads when there is work."""
+        # The program's thread finds work. It must not run Python code of Lawful, in which signal handlers would run.
         self._waking = True
         self._stream.wake = partial(start_new_thread, self._wake, ())
 
@@ -138,16 +133,16 @@ class LiveLearner:
         self._waker = get_native_id()
         self_exclusion.block_signals()
         try:
-            with suppress(OSError):  # there can be no more threads: all waits in memory for the end
+            with suppress(OSError):  # no more threads can be made: events wait in memory for the end
                 self._begin()
         finally:
             self._waking = False
 
     def _await_waker(self) -> None:
-        """If it has begun to wake the others, it must be gone; if not, it must not begin."""
+        """Wait until the thread that starts the others is gone, or keep it from starting."""
         waking = self._waking and self._stream.wake is None
         self._stream.wake = None
-        end = clock.monotonic() + _PATIENCE  # it may not have come to life
+        end = clock.monotonic() + _PATIENCE  # the thread may never have started
         while waking and self._waking and clock.monotonic() < end:
             sleep(0)
         self._waking = False
@@ -155,7 +150,7 @@ class LiveLearner:
             wait_until_gone(self._waker)
 
     def _renewed(self, window: object) -> None:
-        """Parameters were changed for which all begins anew."""
+        """Changed parameters have made a new window."""
         old = self._stream
         self._attach()
         if self._working:
@@ -187,22 +182,22 @@ class LiveLearner:
                 stream.tick_every = self.learner.parameters.tune_every
             except Exception as error:
                 self.fault = error
-                stream.tick_every = 0  # the program must not wait for us for ever
+                stream.tick_every = 0  # or the program would wait for ever
             stream.resume()
 
     def catch_up(self) -> None:
-        """Wait until all is taken in that has come up to now."""
+        """Wait until the learner has taken in all events so far."""
         if not self.direct:
             return
         stream, aim = self._stream, self._stream.pushed
         if stream.events < aim:
             self._begin()
-        # A tick may be due with the last event, and is known to be when that counts as worked off.
+        # A tick may be due with the last event.
         while stream is self._stream and (stream.worked < aim or stream.wait(0, False) == 1):
             if stream.wait(_PERIOD) != 1:
                 continue
             if self._server.running:
-                # Not on a thread of the program: finalisers that run there would wait for the tick to be over.
+                # Not on a thread of the program: finalisers there would wait for the tick.
                 sleep(_MOMENT)
             else:
                 self._tick(stream)
@@ -252,7 +247,7 @@ class LiveLearner:
     # -- findings ---------------------------------------------------------------------------------
 
     def findings(self) -> list[Finding]:
-        """What was found, the best first."""
+        """The anomalies as findings, the best first."""
         return [as_finding(anomaly) for anomaly in self.learner.anomalies()]
 
 

@@ -1,4 +1,4 @@
-"""One process among those of a run: its number, and what it hands in, also for the case that it is killed next."""
+"""One process of a run: its number, and the reports that it hands in, early enough to survive a kill."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LEARNED = "learned"
 _FIRSTS = "firsts"
 _MOST_LOOKED_AT = 8  # children, at one fork
 
-# Writing the learned state takes time, which grows with it: so many seconds, and every so many-th second.
+# Writing the learned state may take so many seconds, and every so many-th second.
 _TELLING = 0.1
 _SHARE = 20
-_CALM = 0.02  # seconds: a process that was at rest and is not, is not soon so again
+_CALM = 0.02  # seconds: a process that has just become busy will not be idle sooner
 
 
 class ProcessMember:
-    """Number 0 is the first process, which gathers what the others hand in."""
+    """Number 0 is the first process, which gathers the reports of the others."""
 
     def __init__(
         self, live: LawRun, learner: LiveLearner | None, setup: TracerSetup, flusher: Flusher, *, at_once: bool
@@ -48,35 +48,35 @@ class ProcessMember:
         self.setup = setup
         self._flusher = flusher
         self._at_once = at_once
-        self.on_exit: Callable[[int], None] | None = None
-        """Called with the exit code in the last moment before `os._exit`."""
-        self.on_exec: Callable[[], None] | None = None
-        """Is called, in the first process, in the last moment before another program takes its place."""
+        self.on_exit: Callable[[int], None] | None = None  # called with the exit code before `os._exit`
+        self.on_exec: Callable[[], None] | None = (
+            None  # called, in the first process, before an `exec`
+        )
         self.folder: RunFolder | None = None
         self.number = 0
-        self.over = False  # does this process hand in no more, but what it does by itself?
+        self.over = False  # is it finishing, with a last report?
         self.handing = RLock()
         self._born = 0.0  # when this process began
-        self._handed = 0  # events of which the learner has told
-        self._telling = 0.0  # seconds that this took
-        self.busy = False  # is it said that there is something that was not handed in?
-        self._settled = 0.0  # when that was last taken back
+        self._handed = 0  # events in the last report of the learner
+        self._telling = 0.0  # seconds that these reports took
+        self.busy = False  # is the process marked as having something to hand in?
+        self._settled = 0.0  # when the mark was last removed
         self._taken = 0  # how often events were judged
         self._before = (0, 0)  # the same when the clock last ticked, and events for the learner
         self._forking = False
-        self._looked_at = 0  # the number of the last child from which was learned
-        self._gone = False  # is it said that this process has ended, by becoming another program?
+        self._looked_at = 0  # the number of the last child whose first events were used
+        self._gone = False  # is the process marked as ended, because another program was to replace it?
 
     # -- beginning --------------------------------------------------------------------------------
 
     def found(self) -> RunFolder:
-        """The folder of the run, which is made if it is not there."""
+        """The folder of the run, made when it is first needed."""
         if self.folder is None:
             self.folder = RunFolder.make()
         return self.folder
 
     def prepared(self) -> bool:
-        """Is there a folder, so that there can be children who hand in something? If not, the report says so."""
+        """Is there a folder for the reports of children? If not, the report says so."""
         try:
             self.found()
         except OSError as error:
@@ -86,22 +86,22 @@ class ProcessMember:
         return True
 
     def pause(self) -> None:
-        """The process is about to fork, and has no thread of ours then."""
+        """The process is about to fork: stop the thread of Lawful."""
         self._forking = True
         self._flusher.stop()
 
     def before_fork(self) -> None:
-        """All that happened is told, and nobody hands in anything while the process forks."""
+        """Judge all events so far, and let no thread hand in anything while the process forks."""
         self.setup.tracer.flush()
         if self.folder is not None:
             self._learn_from_children(self.folder)
         self.handing.acquire()
 
     def _learn_from_children(self, folder: RunFolder) -> None:
-        """Do what children had to do for the laws: the next one will have it, and need not do so again."""
+        """Prepare laws for what children did, so that the next one inherits it."""
         for number in range(self._looked_at + 1, self._looked_at + 1 + _MOST_LOOKED_AT):
             report = _read(folder.file(number, _FINDINGS))
-            if report is not None:  # some leave nothing, and others are still to come
+            if report is not None:  # some children leave nothing, others are still running
                 self._looked_at = number
                 self._live.law_set.prepare_for(report.get(_FIRSTS, {}))
 
@@ -115,7 +115,7 @@ class ProcessMember:
         self._handed, self._telling = 0, 0.0
 
     def enter(self, folder: RunFolder) -> bool:
-        """Be a child process of the run; false if the first process has ended."""
+        """Become a child process of the run; false if the first process has ended."""
         self.folder = folder
         try:
             self.number = folder.enter()
@@ -126,7 +126,7 @@ class ProcessMember:
         if self._learner is not None:
             self._learner.on_progress = self.progress
             self._learner.on_news = self.mark_busy
-        self.setup.deliver_next_at_once()  # the first event is told
+        self.setup.deliver_next_at_once()  # the first event is handed in
         return True
 
     @property
@@ -138,7 +138,7 @@ class ProcessMember:
     # -- what a child hands in --------------------------------------------------------------------
 
     def hand_in(self, *, over: bool = False) -> None:
-        """Leave what was found so far where the first process finds it."""
+        """Write the findings so far to where the first process reads them."""
         assert self.folder is not None
         with self.handing, suppress(OSError):
             report = self._live.snapshot() | {_FIRSTS: self._live.law_set.first_events()}
@@ -155,14 +155,14 @@ class ProcessMember:
         path = self.folder.file(self.number, suffix)
         try:
             text = msgspec.json.encode(report)
-        except UnicodeEncodeError:  # names of files, and texts of the program
+        except UnicodeEncodeError:  # in names of files, or texts of the program
             text = msgspec.json.encode(all_encodable(report))
         with open(path + ".part", "wb") as file:
             file.write(text)
         os.replace(path + ".part", path)
 
     def took(self, names: Collection[str], *, some: bool, whole: bool, woken: bool) -> None:
-        """Events were judged: `some` of the program's, a `whole` buffer of them, and of `names` those about processes.
+        """Events were judged: `some` of the program, a `whole` buffer, and process events of these `names`.
 
         `woken`: before them, there was nothing to hand in.
         """
@@ -176,7 +176,7 @@ class ProcessMember:
             self._settle()
 
     def _tell(self, *, always: bool = False) -> bool:
-        """Leave what was learned so far, if that may take time; is there nothing that was not told?"""
+        """Write the learner's state, if that does not take too much time; is everything written?"""
         learner = self._learner
         if learner is None:
             return True
@@ -195,7 +195,7 @@ class ProcessMember:
             return True
 
     def progress(self) -> None:
-        """On a thread of ours, which must not wait for those of the program while these wait for it."""
+        """Called on a thread of Lawful, which must not wait for threads that wait for it."""
         if not self.number or not self.handing.acquire(blocking=False):
             return
         try:
@@ -212,17 +212,17 @@ class ProcessMember:
             self.handing.release()
 
     def _settle(self) -> None:
-        """Say that all is handed in, if it is so."""
+        """Mark that everything is handed in, if so."""
         if self.folder is None or not self._tell():
             return
         self._settled = clock.monotonic()
         if self.busy:
             self.busy = False
             self.folder.mark_idle(self.number)
-        self.setup.deliver_next_at_once()  # the next event ends it
+        self.setup.deliver_next_at_once()  # the next event marks it busy again
 
     def mark_busy(self) -> None:
-        """There is something new to hand in, or will be soon."""
+        """There is, or soon will be, something to hand in."""
         if not self.number or self.folder is None or self.over:
             return
         if self._gone:
@@ -254,19 +254,19 @@ class ProcessMember:
             self._become_another()
 
     def _become_another(self) -> None:
-        """The last moment before another program takes the place of this one, if it is there and can."""
+        """Another program is about to replace this one, if it can be started."""
         if self.number and self.folder is not None:
             self._tell(always=True)
             self._gone = True
             self.folder.leave(self.number)
-            self.setup.deliver_next_at_once()  # the next event, if there is one, is told
+            self.setup.deliver_next_at_once()  # if there is another event, it failed
         elif self.on_exec is not None:
             self.on_exec()
 
     # -- the first process ------------------------------------------------------------------------
 
     def gather(self, trace: str | None) -> None:
-        """Take in what the children found, and their events into this trace."""
+        """Merge the reports of children, and their events into this trace."""
         folder = self.folder
         if folder is None:
             return
@@ -306,14 +306,14 @@ class ProcessMember:
         else:
             self._live.processes += 1  # it has seen nothing
         if self._learner is not None:
-            # What was learned up to the end, or up to the last time that there was time to tell it.
+            # The learner's state at the end, or at its last report.
             learned = (report or {}).get(_LEARNED) or _read(folder.file(number, _PROGRESS))
             if learned is not None:
                 self._learner.learner.merge(learned)
 
 
 def _read(path: str) -> dict[str, Any] | None:
-    """What a child has left there, if it could."""
+    """The report of a child, if it has left one."""
     import msgspec
 
     try:
@@ -324,7 +324,7 @@ def _read(path: str) -> dict[str, Any] | None:
 
 
 def _join_traces(path: str, parts: list[str]) -> None:
-    """Put the events of child processes into the trace, by time; behind its end, if it is no file but a stream."""
+    """Merge the events of child processes into the trace, by time; append them, if the trace is a stream."""
     whole = os.path.isfile(path)
     with trace_writer(path, atomic=whole) as writer:
         merge_traces([path, *parts] if whole else parts, writer.write_many)

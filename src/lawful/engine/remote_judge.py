@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
 from lawful.engine.findings import Event, Finding
 from lawful.engine.run import LawRun
-from lawful.engine.violations import Stop, Violation
+from lawful.engine.violations import Stop, Violation, ViolationResponse
 from lawful.sources.actors import remote_judge
 
 _UNJUDGED = "messages of other processes went out without being judged: the first process did not answer in time"
@@ -20,7 +19,7 @@ class RemoteJudge:
     def __init__(self, live: LawRun, folder: Callable[[], str]) -> None:
         self._live = live
         self._folder = folder
-        self._stopped: set[int] = set()  # threads in which `Stop` was raised
+        self._response = ViolationResponse(live.on_violation)
 
     def ask(self, batch: list[Event]) -> list[Event]:
         """Have the messages among these events judged; the rest of them."""
@@ -33,13 +32,9 @@ class RemoteJudge:
             self._live.warn(_UNJUDGED)
             return batch
         if verdict is not None:
-            finding = Finding.from_json(verdict)
-            if self._live.on_violation == "raise":
-                raise Violation(finding)
-            me = get_ident()
-            if me not in self._stopped:  # it may have to send messages while it ends
-                self._stopped.add(me)
-                raise Stop(finding)
+            offence = Finding.from_json(verdict), messages[-1]
+            self._response.stop_for(offence)
+            self._response.act(offence, messages[-1])
         return [event for event in batch if not _is_message(event)]
 
 

@@ -27,13 +27,11 @@ _MOST_PENDING = 10_000  # instances that were left open at the end, of one law
 
 
 class LawRun(RunCounts):
-    """Laws, what they have found so far, and what has gone wrong in watching.
+    """Laws, their findings, and internal errors.
 
-    `deliver` takes the events, on any thread. With `on_violation` `raise` or `stop` it must be given each event alone,
-    at the moment it happens: then it raises `Violation` (in front of what is about to happen) or `Stop`. Whatever else
-    goes wrong in here is kept in `fault`, and ends the watching. If a signal of the program strikes in the middle of
-    the judging, what its handler raises is passed on, and the watching ends too, because no law can be sure any more
-    what it has seen.
+    `deliver` takes events on any thread. With `on_violation` `raise` or `stop` it must get each event alone, when it
+    happens, and raises `Violation` or `Stop`. Another error is kept in `fault`, and ends the watching. So does an
+    exception that a signal handler of the program raises here: it is passed on, and laws may have missed events.
     """
 
     def __init__(
@@ -52,9 +50,8 @@ class LawRun(RunCounts):
     ) -> None:
         """`on_finding` is called once for each finding, when it is first made; its count may still grow.
 
-        With `messages`, findings about views have so many earlier messages, for a diagram. With `tracking`, laws about
-        objects see only what those objects do that are followed. With `whole_trace`, the events are a trace from its
-        first to its last, and laws judge it as `Law.check` does. With `first_only`, a law is over after one violation.
+        `messages`: how many earlier ones a finding about a view shows. `tracking`: laws about objects see samples only.
+        `whole_trace`: laws judge as `Law.check` does. `first_only`: a law is over after one violation.
         """
         super().__init__()
         self.tracking = tracking
@@ -79,7 +76,7 @@ class LawRun(RunCounts):
         self._find_lost(self.laws)
         self._lock.reopen()
 
-    # -- what is known ----------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------
 
     @property
     def laws(self) -> list[LawJudge]:
@@ -92,12 +89,12 @@ class LawRun(RunCounts):
 
     @property
     def events(self) -> int:
-        """How many were judged."""
+        """How many events were judged."""
         return self._events + self.inline.count
 
     @property
     def threads(self) -> int:
-        """How many there were, as far as something was seen of them."""
+        """How many threads had events."""
         return max(self._threads, self.inline.threads)
 
     @property
@@ -107,7 +104,7 @@ class LawRun(RunCounts):
 
     @property
     def failed(self) -> bool:
-        """Was something found; or, where violations are only counted, are there too many?"""
+        """Are there findings or, where violations are only counted, too many of these?"""
         return bool(self.log) or (
             self.on_violation == "count" and self.tracking is not None and self.tracking.confidence.refuted
         )
@@ -137,8 +134,8 @@ class LawRun(RunCounts):
                     self._judge(late)
         except BaseException as error:
             self.fail(error)
-            # A tracer that gathers events is stopped by an exception, which goes no further. One that hands over each
-            # event at once passes it on to the program.
+            # An exception stops a tracer that gathers events, and goes no further. A tracer that hands over each event
+            # at once passes it on to the program.
             if not self._response.at_once or not isinstance(error, Exception) or is_programs(error):
                 raise
             return
@@ -185,7 +182,7 @@ class LawRun(RunCounts):
         return self._offence
 
     def _broken(self, judge: LawJudge, event: Event | None, number: int) -> bool:
-        """A law was broken by an event, and still is as it was before it. Is that a finding?"""
+        """An event broke a law, which is still in the state before it. Is that a finding?"""
         made: Event | None = None
         if self.tracking is not None and judge.subjects is not None:
             life = self.tracking.violated(judge, judge.offender(event))
@@ -198,14 +195,14 @@ class LawRun(RunCounts):
         return finding is not None
 
     def _find_lost(self, laws: Iterable[LawJudge]) -> None:
-        """Some laws are lost before the first event."""
+        """Report laws that are lost before the first event."""
         for each in laws:
             if each.lost:
                 self._broken(each, None, self._number)
         self.evidence.explain()
 
     def _take_back(self, batch: int) -> None:
-        """The last events will not happen: a message has one for its sender, and one for its receiver."""
+        """The last events will not happen; a message has two, for sender and receiver."""
         for number in range(self._number, self._number - batch, -1):
             for each in self.laws:
                 each.monitor.prevented(number)
@@ -216,29 +213,26 @@ class LawRun(RunCounts):
             self.inline.close()
 
     def tick(self, time: float) -> None:
-        """So much time has passed since the run began, and all events up to then were delivered.
-
-        That is for laws that wait for something. It is called on a thread of ours, where there is nothing to raise.
-        """
+        """Tell laws that wait for something how much time has passed; all events up to then were delivered."""
         if self.fault is not None or self.ended or not self.law_set.router.routes["tick", None]:
             return
         try:
             with self._reporting():
                 offence = self._judge([{"event": "tick", "time": time}])
-                self._events -= 1  # it is not the program's
+                self._events -= 1  # the program did not make it
             self._stop_for(offence)
         except Exception as error:
             self.fail(error)
 
     def fail(self, error: BaseException) -> None:
-        """Something went wrong in watching, here or in the tracer: from now on nothing is judged."""
+        """Keep an internal error, of the run or of the tracer, and stop judging."""
         if self.fault is None:
             self.fault = error
             self.errors.append(in_words(error))
         self.inline.close()
 
     def settle(self) -> None:
-        """Keep the messages that were judged without events with the others, so that few of them wait."""
+        """Take over messages that were judged without events, so that few of them wait."""
         self._lock.settle()
 
     def _take_inline(self) -> None:
@@ -248,25 +242,24 @@ class LawRun(RunCounts):
         self.judging += seconds
 
     def _may_open(self) -> bool:
-        """May messages be judged without events while nobody judges?"""
-        wanted = self._writer is not None or bool(self._late)  # by others, or not in its turn
-        over = self.ended or self.fault is not None or self._response.stopping is not None
-        return not wanted and not over
+        """May messages be judged without events while no thread judges?"""
+        wanted = self._writer is not None or bool(self._late)  # the trace needs the events, or earlier ones wait
+        return not (wanted or self.ended or self.fault is not None or self._response.stopping is not None)
 
     # -- laws that come and go --------------------------------------------------------------------
 
     def add(self, laws: Sequence[Law]) -> None:
-        """Judge by these laws, too. They begin with the next event."""
+        """Judge by these laws, too, from the next event on."""
         with self._changing():
             self._find_lost(self.law_set.add(laws))
 
     def remove(self, name: str) -> None:
-        """Judge by the law of this name no more. What it has found stays."""
+        """Remove a law. Its findings stay."""
         with self._changing():
             self.law_set.remove(name)
 
     def pause(self, name: str, paused: bool) -> None:
-        """Let a law rest; or wake it. Then it begins anew, since it does not know what it has missed."""
+        """Pause a law, or resume it in its first state, since it has missed events."""
         with self._changing():
             self.law_set.pause(name, paused)
 
@@ -281,11 +274,11 @@ class LawRun(RunCounts):
                 self.inline.laws_changed()
 
     def _laws_changed(self) -> None:
-        # A law that tells at once which object has broken it has nothing to say of one that is gone.
+        # Laws that name the offending object at once report nothing about objects that are gone.
         self.evidence.recent.keeps_gone = not all(each.monitor.names_offender for each in self.laws)
 
     def record(self, writer: TraceWriter | None) -> TraceWriter | None:
-        """Write events there from now on, or nowhere; where they went until now."""
+        """Write events there from now on, or nowhere; returns the writer before."""
         with self._changing():
             before, self._writer = self._writer, writer
             return before
@@ -293,10 +286,7 @@ class LawRun(RunCounts):
     # -- the end ----------------------------------------------------------------------------------
 
     def end(self, *, verdict: bool = True) -> None:
-        """The program is over, or no more of it will be seen. Without `verdict`, laws are not asked if it may end here.
-
-        That is for a forked child, which ends in the middle of what its parent goes on with.
-        """
+        """The program, or the watching, is over. Without `verdict`, as in a forked child, laws do not judge the end."""
         if self.ended:
             return
         try:
@@ -328,7 +318,7 @@ class LawRun(RunCounts):
             self.log.violation_at_end(judge, expectation, self._number + 1)
 
     def learned(self, learner: LiveLearner) -> None:
-        """Take over the learner's anomalies. Events that only the learner saw are events like the others."""
+        """Take over the learner's anomalies, and count the events that only the learner saw."""
         if learner.direct:
             self._events += learner.learner.events
         self.learner = learner
@@ -345,7 +335,7 @@ class LawRun(RunCounts):
         self._lock.after_fork_in_parent()
 
     def after_fork_in_child(self, *, writer: TraceWriter | None = None) -> None:
-        """Go on in a child, where its laws are, with nothing found or counted yet; the trace goes elsewhere."""
+        """Go on in a child with the laws as they are, without findings and counts, and with another trace."""
         self._lock.after_fork_in_child()
         self._clear_counts()
         self.log.clear()
@@ -354,7 +344,7 @@ class LawRun(RunCounts):
             each.after_fork_in_child()
 
     def snapshot(self) -> dict[str, Any]:
-        """All that was found, in JSON's types, to be merged into another run or to be reported."""
+        """Findings and counts in JSON's types, to merge into another run."""
         tracking = self.tracking
         return {
             "events": self.events,
@@ -370,7 +360,7 @@ class LawRun(RunCounts):
         } | ({} if tracking is None else {"samples": tracking.confidence.snapshot()})
 
     def merge(self, other: Mapping[str, Any]) -> None:
-        """Add what another process has found: its `snapshot`."""
+        """Add the `snapshot` of another process."""
         with self._lock.change():
             self._merge_counts(other, self.threads)
             if self.tracking is not None and "samples" in other:

@@ -12,13 +12,13 @@ _LIBRARY: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 
 
 class RunCounts:
-    """Of one process, until others are merged."""
+    """The counts of one process, until others are merged."""
 
     def __init__(self) -> None:
-        self.dropped = 0  # events that a tracer has lost; whoever runs it says so here
+        self.dropped = 0  # events that a tracer has lost; the session sets it
         self.processes = 1  # that are in this report
-        self.seconds: float | None = None  # that the program ran under watch; whoever runs it says so here
-        self.judging = 0.0  # seconds of these that judging took, in this process
+        self.seconds: float | None = None  # that the program was watched; the session sets it
+        self.judging = 0.0  # seconds that judging took, in this process
         self.errors: list[str] = []  # of this and of merged runs, in words
         self._warnings: dict[str, None] = {}
         self._events = 0
@@ -29,35 +29,34 @@ class RunCounts:
         self._warnings.setdefault(message)
 
     def discount(self, events: int) -> None:
-        """So many of the events that were learned from are an earlier run's."""
+        """Take off events that are an earlier run's."""
         self._events -= events
 
     def _clear_counts(self) -> None:
-        """Begin anew, in a child process."""
+        """Begin from zero, in a child process."""
         self._events = self._threads = self.dropped = 0
         self.processes = 1
         self._warnings.clear()
         self.errors.clear()
 
     def _merge_counts(self, other: Mapping[str, Any], threads: int) -> None:
-        """Add those of another process; `threads` are those of this one, and threads of others are other threads."""
+        """Add the counts of another process; `threads`: how many this one has."""
         self._events += other["events"]
         self._threads = threads + other["threads"]
         self.processes += other["processes"]
         self.dropped += other["dropped"]
         self.errors += [text for text in other["errors"] if text not in self.errors]
-        for text in other["warnings"]:
-            self._warnings.setdefault(text)
+        self._warnings |= dict.fromkeys(other["warnings"])
 
 
 def is_programs(error: BaseException) -> bool:
-    """Does an exception come from the program: was it raised by a signal handler that ran in the middle of our work?"""
+    """Did a signal handler of the program raise this exception while Lawful was working?"""
     trace = _innermost(error)
     return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_PACKAGE, _LIBRARY, "<"))
 
 
 def in_words(error: BaseException) -> str:
-    """A fault, for the report."""
+    """An internal error, for the report."""
     if not isinstance(error, Exception):
         return f"interrupted by {type(error).__name__} while events were being judged"
     trace = _innermost(error)

@@ -25,11 +25,11 @@ _SHARE = 400  # making a value takes at most this part of the time
 
 @dataclass(frozen=True)
 class Mark:
-    """What may change about a finding that was told."""
+    """The parts of a reported finding that may change."""
 
     count: int
     muted: bool
-    withdrawn: bool  # the rule that it breaks is none any more
+    withdrawn: bool  # the rule that it breaks is not a rule any more
 
 
 def finding_json(number: int, finding: Finding, mark: Mark) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _history(finding: Finding) -> list[dict[str, Any]]:
 
 
 def thinned(series: Sequence[T]) -> Sequence[T]:
-    """So many points of a curve as one can see."""
+    """As many points of a curve as a screen shows."""
     return series[:: max(1, len(series) // _MOST_POINTS)]
 
 

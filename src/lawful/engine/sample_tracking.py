@@ -1,4 +1,4 @@
-"""Sampled objects in a stream of events: which are followed, how their lives end, and which events laws see."""
+"""Sampled objects in a stream of events: which ones are followed, how their lives end, and which events laws see."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ POLICY = "off"
 
 _LIFECYCLE = frozenset({"born", "gone", "tick"})  # in lives, and what is in none
 
-_FAMILY = 2**32
-"""Ids of a child process begin at its number times this."""
+_FAMILY = 2**32  # ids of a child process begin at its number times this
 
 
 class TrackedSample:
@@ -39,12 +38,11 @@ class TrackedSample:
 
 
 class SampleTracking:
-    """Between a stream of events and the laws about objects: a sampled law sees the events of followed lives only.
+    """Gives laws about objects only the events of followed objects, and counts how their lives end.
 
-    A life begins with the first event about an object, when a coin is flipped, once. In a running program the tracer
-    may have flipped it already, and report only those that are followed (`sampled_by_tracer`). It is over when the
-    object is gone, or when its law says so. Lives that still go on at the end of the stream do not count, unless a law
-    was broken in them.
+    The first event about an object flips a coin; for classes `sampled_by_tracer` the tracer has flipped it, and reports
+    only followed objects. A life ends when the object is gone, or by its law. Lives that go on at the end of the stream
+    count only if they broke a law.
     """
 
     def __init__(self, laws: Sequence[Law], demand: Demand, confidence: Confidence | None = None) -> None:
@@ -61,27 +59,24 @@ class SampleTracking:
         self._followed: dict[str, dict[ObjectId, TrackedSample]] = {name: {} for name in classes}
         self._ignored: dict[str, set[ObjectId]] = {name: set() for name in classes}  # not, or no longer, followed
         self._over: list[tuple[SampledGroup, ObjectId, TrackedSample]] = []  # in the batch that is being judged
-        # By law: lives that seemed clean. A law that says at the end only what it misses may yet take that back.
+        # By law: lives that seemed clean. A law that reports missing events only at the end may still reject them.
         self._clean: dict[str, set[ObjectId]] = {}
         self._shares: dict[tuple[LawJudge, ...], list[_Share]] = {}
         self._least = 0  # ids below are those of objects of another process
 
     def leave_to_tracer(self, classes: Mapping[int, str]) -> None:
-        """Of these classes the tracer flips the coins, and tells only of objects that are followed.
-
-        The numbers are those by which it calls them when an object is born.
-        """
+        """The tracer flips the coins of these classes, by its numbers for them, and reports followed objects only."""
         self.sampled_by_tracer = frozenset(classes.values())
         self._numbers = dict(classes)
 
     @staticmethod
     def class_of(law: Law) -> str:
-        """What the objects of a law are called: their class or group, or, if it does not say one, the law."""
+        """The name for a law's objects: their class or group or, if the law names none, the law."""
         assert law.subjects is not None
         return ", ".join(law.subjects.classes) or law.subjects.label or law.name
 
     def attach_laws(self, laws: Sequence[LawJudge]) -> None:
-        """These are the laws: of them it is asked what objects owe."""
+        """Ask these laws what objects owe."""
 
         def idle(group: SampledGroup) -> int:
             concerned = [each for each in laws if each.subjects is not None and each.kind == group.name]
@@ -93,7 +88,7 @@ class SampleTracking:
     # -- in a batch of events ---------------------------------------------------------------------
 
     def admit(self, event: Event, concerned: tuple[LawJudge, ...]) -> tuple[LawJudge, ...]:
-        """Of the laws that an event concerns, those that are to see it."""
+        """The laws, of those that an event concerns, that see it."""
         what = event.get("event")
         if what == "gone":
             return self._gone(event.get("targetId"), concerned)
@@ -108,11 +103,11 @@ class SampleTracking:
         refused: tuple[LawJudge, ...] = ()
         for name, of, laws in shares:
             target = of(event)
-            if target is None:  # it is about no object, as the passing of time
+            if target is None:  # the event is not about an object, such as the passing of time
                 continue
             sample = self._followed[name].get(target)
             if sample is None:
-                # Where the tracer flips, it tells of births. If somebody else wants to see all objects, so do we here.
+                # A tracer that flips reports births. Others may make it report all objects.
                 sample = None if name in self.sampled_by_tracer else self._begin(name, target, event)
                 if sample is None:
                     refused += laws
@@ -125,9 +120,9 @@ class SampleTracking:
     def follows_all(
         self, kind: str, name: Any, concerned: tuple[LawJudge, ...]
     ) -> tuple[dict[ObjectId, TrackedSample], ...] | None:
-        """Of events of one kind about one name: if their `targetId` is in all of these, all laws are to see them.
+        """For events of a kind and a name: if their `targetId` is in all of these, `admit` would let all laws see them.
 
-        That is what `admit` answers of nearly all events. None: it must be asked.
+        None: `admit` must decide.
         """
         if kind in _LIFECYCLE:
             return None
@@ -135,10 +130,8 @@ class SampleTracking:
         for share, _, laws in _shares(concerned):
             if laws[0].subjects is None or not laws[0].subjects.by_target:
                 return None
-            if (
-                kind == "new" and share not in self.sampled_by_tracer
-            ):  # it may tell more of how a life began than what came before
-                return None
+            if kind == "new" and share not in self.sampled_by_tracer:
+                return None  # it may say more about how a life began than earlier events
             found.append(self._followed[share])
         return tuple(found)
 
@@ -149,7 +142,7 @@ class SampleTracking:
             self._begin(name, target, event)
 
     def _begin(self, name: str, target: ObjectId, event: Event) -> TrackedSample | None:
-        """The first event about an object; or about one that is not followed."""
+        """Flip the coin at the first event about an object."""
         if target in self._ignored[name] or (isinstance(target, int) and target < self._least):
             return None
         group = self.confidence.groups[name]
@@ -187,7 +180,7 @@ class SampleTracking:
         return sample
 
     def _sample(self, name: str, target: ObjectId) -> TrackedSample | None:
-        """Of an object that is followed, or was until a moment ago."""
+        """The sample of an object that is followed, or was until this batch."""
         found = self._followed[name].get(target)
         if found is None:
             found = next((sample for group, each, sample in self._over if each == target and group.name == name), None)
@@ -220,7 +213,7 @@ class SampleTracking:
         self._switch_off(laws)
 
     def _switch_off(self, laws: Sequence[LawJudge]) -> None:
-        """Where a policy says that none is followed, those are let go that live on. They are no samples."""
+        """Where a policy follows no objects, stop following the living ones. They do not count as samples."""
         for name, followed in self._followed.items():
             group = self.confidence.groups[name]
             if followed and group.policy_run.rate == 0:
@@ -234,7 +227,7 @@ class SampleTracking:
                 followed.clear()
 
     def seemed_clean(self, live: LawJudge) -> int:
-        """How many lives a law may yet find fault with, at the end."""
+        """How many lives that seemed clean the law may still reject at the end."""
         return len(self._clean.get(live.law.name, ()))
 
     def end(self) -> None:
@@ -250,7 +243,7 @@ class SampleTracking:
         self.confidence.settle()
 
     def after_fork_in_child(self, process: int) -> None:
-        """Objects that were alive in the parent are copies here, and no samples."""
+        """Drop the parent's objects: copies are not samples."""
         self._least = process * _FAMILY
         for name, followed in self._followed.items():
             followed.clear()
@@ -260,16 +253,14 @@ class SampleTracking:
         self.confidence.after_fork_in_child()
 
 
-_Judge = tuple[str, Callable[[ObjectId], bool], bool]
-"""A law's name, how it forgets an object, and whether it tells at once who has broken it."""
-
+_Judge = tuple[str, Callable[[ObjectId], bool], bool]  # a law's name, its `forget`, and its `names_offender`
 _Share = tuple[str, Callable[[Event], ObjectId | None], tuple[Any, ...]]
 
 
 def _shares(concerned: tuple[LawJudge, ...]) -> list[_Share]:
-    """The sampled ones of some laws, by the class of their objects, with what tells the object of an event.
+    """The sampled laws by the class of their objects, with the function that finds the object of an event.
 
-    Laws of one language that are about one class, and that an event concerns, mean the same object by it.
+    Laws of one language about one class mean the same object by an event.
     """
     found: dict[tuple[str, type], list[LawJudge]] = {}
     for each in concerned:
@@ -283,7 +274,7 @@ def _shares(concerned: tuple[LawJudge, ...]) -> list[_Share]:
 
 
 def demand(asked: SamplingConfig, *, policy: Policy | None = None) -> Demand:
-    """What options and configuration ask for; a policy that is none of these words is given besides."""
+    """The demand of options and configuration, with a policy that the caller has read from a file."""
     from lawful.confidence import policies, statistics
 
     confidence = CONFIDENCE if asked.confidence is None else asked.confidence

@@ -132,7 +132,7 @@ class Session:
     def start(self) -> None:
         """Watch from now on."""
         self._began = clock.monotonic()
-        # For children. What is registered first is called last: the program's own handlers are watched.
+        # For children. The handler registered first is called last: the program's own handlers are watched.
         atexit.register(self.leave)
         if self.learner is not None:
             self.learner.start(self.tracer)

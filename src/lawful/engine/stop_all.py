@@ -1,8 +1,8 @@
-"""The end of a whole run, because one of its processes has broken a law that is to stop the program.
+"""Ends all processes of a run when one of them breaks a law that stops the program.
 
-The process that breaks it ends by itself; one that waits for what it was to do, as a pool does, would wait for ever. So
-it leaves a mark in the folder of the run, and sends those that have children a signal that nobody uses. Its handler
-raises `SystemExit` in the main thread, also if that waits for something. Who cannot have a handler looks for the mark.
+A parent that waits for that process, as a pool does, would wait for ever. So the process leaves a mark in the run's
+folder, and sends a signal that nobody uses to the parents. Its handler raises `SystemExit` in the main thread, even if
+that waits. A parent without the handler looks for the mark.
 """
 
 from __future__ import annotations
@@ -21,20 +21,16 @@ if TYPE_CHECKING:
 
     from lawful.engine.process_member import ProcessMember
 
-CODE = 1
-"""What the program ends with."""
-
-GRACE = 10.0
-"""Seconds for its way out: a thread that waits for a process that has ended keeps it from ending."""
-
-_SIGNAL = getattr(signal, "SIGURG", None)  # which nothing happens on, if there is no handler
+CODE = 1  # the exit code of the program
+GRACE = 10.0  # seconds to end: a thread that waits for a process that has ended keeps the program from ending
+_SIGNAL = getattr(signal, "SIGURG", None)  # ignored by processes without a handler
 
 
 class StopAll:
     """One process of a run that a law can stop."""
 
     def __init__(self, member: ProcessMember, on_exit: Callable[[int], None]) -> None:
-        """`on_exit` is what is to be done in the last moment, if the process must be ended."""
+        """`on_exit` is called in the last moment, if the process must be ended."""
         self._member = member
         self._on_exit = on_exit
         self._parent = False  # can it have children?
@@ -50,7 +46,7 @@ class StopAll:
         if main and not self._ready and _SIGNAL is not None and signal.getsignal(_SIGNAL) is signal.SIG_DFL:
             try:
                 signal.signal(_SIGNAL, self._stop)
-            except ValueError:  # we are inside the tracer, which holds signals: the next child is another chance
+            except ValueError:  # inside the tracer, which holds signals: try again before the next child
                 return
             self._member.found().listen_for_stop(os.getpid())
             self._ready = True
@@ -62,24 +58,24 @@ class StopAll:
         self._ready = False
 
     def call(self) -> None:
-        """This process has broken a law: the others end, too, if it is not the first, whose end is theirs."""
+        """This process has broken a law: end the others, too. The end of the first process is theirs anyway."""
         member = self._member
         if not member.number or member.folder is None:
             return
-        member.hand_in()  # another one may end this one at once
+        member.hand_in()  # another process may end this one at once
         for process in member.folder.request_stop():
             if process != os.getpid() and _SIGNAL is not None:
                 with suppress(OSError):
                     os.kill(process, _SIGNAL)
 
     def check_stop(self) -> None:
-        """See whether another process has. Ten times a second, and before there is another child."""
+        """Stop if another process has asked for it. Called ten times a second, and before each child."""
         if self._parent and self._begins() and self._ready and _SIGNAL is not None:
             with suppress(OSError, RuntimeError):  # the main thread may be over
                 signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
 
     def _begins(self) -> bool:
-        """Is the run to end, and was that not known?"""
+        """Must the run end, and is that news?"""
         folder = self._member.folder
         if self._halted or folder is None or not folder.stop_requested():
             return False

@@ -1,4 +1,4 @@
-"""What nobody wants to hear: findings that the source, or the project's configuration, calls meant."""
+"""Findings that comments in the source, or the project's configuration, suppress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEARNED = "learned"
 
 
 class Pattern(NamedTuple):
-    """A law, an area or any of them, in some files or in all."""
+    """A law, an area, or all laws, in some files or in all."""
 
     law: str
     files: str = "*"
@@ -36,7 +36,7 @@ class Pattern(NamedTuple):
         return cls(law, files or "*")
 
     def covers(self, law: str, file: str | None) -> bool:
-        """Is a finding of this law in this file meant?"""
+        """Does it suppress findings of this law in this file?"""
         return means(self.law, law) and (self.files == "*" or (file is not None and fnmatchcase(file, self.files)))
 
 
@@ -46,7 +46,7 @@ def _kept_elsewhere(folder: str) -> list[str]:
 
     try:
         return [name for each in law_search.law_folders(folder) for name in each.laws()]
-    except LawfulError:  # a shelf that is not there is told to who asks for it
+    except LawfulError:  # a missing folder is reported to who asks for it
         return []
 
 
@@ -60,12 +60,12 @@ def _names(law: str) -> tuple[str, ...]:
 
 
 class Suppressions:
-    """Looks at the lines of findings. Lines are read when they are asked for, which is when something was found."""
+    """Suppresses findings by comments on their lines, which are read when something is found, and by patterns."""
 
     def __init__(
         self, ignore: Iterable[str] = (), folder: str | os.PathLike[str] = ".", *, in_tests: bool = False
     ) -> None:
-        """`in_tests`: what a test asks for, with `pytest.raises` and the like, is meant, too."""
+        """`in_tests`: suppress also what a test asks for with `pytest.raises` and the like."""
         self._in_tests = in_tests
         self._patterns = tuple(Pattern.read(text) for text in ignore)
         # Words for laws, with the places where they stand.
@@ -75,7 +75,7 @@ class Suppressions:
         self._answers: dict[str, dict[int, frozenset[str]]] = {}
 
     def cover(self, law: str, file: str | None, line: int | None) -> bool:
-        """Is a finding at this place not wanted?"""
+        """Suppress a finding of this law at this place?"""
         if any(pattern.covers(law, file) for pattern in self._patterns):
             return True
         if file is None or line is None:
@@ -83,12 +83,12 @@ class Suppressions:
         return any(means(word, law) for word in self._of(file).get(line, ())) or self._answered(law, file, line)
 
     def _answered(self, law: str, file: str, line: int) -> bool:
-        """Does the program know that this law is broken here, and has an answer to it?"""
+        """Does the program handle the error that breaking this law raises here?"""
         raises = catalog.raises(law)
         return bool(raises) and not raises.isdisjoint(self._answers[file].get(line, ()))
 
     def _of(self, file: str) -> dict[int, tuple[str, ...]]:
-        """The lines of a file where something is ignored: by a comment, or because a test asks for an error."""
+        """The suppressed laws of each line of a file: by a comment, or because a test asks for an error."""
         found = self._comments.get(file)
         if found is None:
             if len(self._comments) >= _MOST_FILES:
@@ -98,7 +98,7 @@ class Suppressions:
         return found
 
     def warnings(self, laws: Iterable[str]) -> Iterator[str]:
-        """What was read that names no law: none of these, none of the catalogue, and none that others keep."""
+        """Words that name no law: neither of these, nor of the catalogue, the project or a package."""
         if not self._words:
             return
         from lawful.diagnostics import did_you_mean
@@ -158,6 +158,6 @@ def _comments(content: bytes) -> Iterator[tuple[int, int, str]]:
                     waiting, beginning = [], 0
             elif token.type not in (tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING) and not beginning:
                 beginning = line
-    except (tokenize.TokenError, SyntaxError, UnicodeDecodeError):  # it is no Python, or of another version
+    except (tokenize.TokenError, SyntaxError, UnicodeDecodeError):  # not Python, or another version of it
         for number, text in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
             yield number, number, text

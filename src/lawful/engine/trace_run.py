@@ -15,11 +15,12 @@ from lawful.events.reader import TraceReader, open_trace
 from lawful.laws.protocol import Law, Verdict
 
 if TYPE_CHECKING:
+    from lawful.engine.evidence import Evidence
     from lawful.engine.law_judge import LawJudge
     from lawful.engine.sample_tracking import SampleTracking
     from lawful.engine.suppressions import Suppressions
 
-# What is kept of a stream until something is found. Both are limits: events may be many and small, or few and large.
+# The limits of what is kept of a stream until something is found: events may be many and small, or few and large.
 _KEPT_EVENTS = 10_000
 _KEPT_BYTES = 4 * 1024 * 1024
 
@@ -75,22 +76,18 @@ class TraceRun:
         )
         self.name = source if source != "-" else "<stdin>"
         self.bad_lines = 0
-        self.seconds = 0.0
-        """How long it took to read and judge it."""
-        self.complete = False
-        """Was the trace judged to its end? Not if everything was decided before, or if something went wrong."""
-        self.drained = False
-        """Was the rest of a stream read, but not judged?"""
+        self.seconds = 0.0  # that it took to read and judge it
+        self.complete = False  # was it judged to its end? Not if all was decided before, or after an error
+        self.drained = False  # was the rest of a stream read, but not judged?
         self.error: TraceError | None = None
-        self.disorder: list[str] = []
-        """What could not be put in order, where events say in which order they were sent."""
+        self.disorder: list[str] = []  # warnings about messages that could not be put in order
         self._ordered = any(law.language == "view" for law in laws)
         self._source = source
         self._stream: _LastBatches | None = None
 
     @property
     def events(self) -> int:
-        """How many were judged; more may have been read."""
+        """How many events were judged; more may have been read."""
         return self.law_run.events
 
     @property
@@ -99,7 +96,6 @@ class TraceRun:
 
     @property
     def results(self) -> list[LawResult]:
-        """What became of each law."""
         return [self._result(each) for each in self.law_run.laws]
 
     def _result(self, judge: LawJudge) -> LawResult:
@@ -115,10 +111,7 @@ class TraceRun:
             self._on_finding(finding)
 
     def run(self, watched: Callable[[TraceReader], Iterable[list[Event]]] = TraceReader.batches) -> None:
-        """Read and judge. A fault of the trace is kept in `error`; what was found before it stays found.
-
-        `watched` gives the reader's batches, and may look at how far it is.
-        """
+        """Read and judge; `error` keeps what is wrong with the trace. `watched` may observe the reader's progress."""
         began = perf_counter()
         try:
             with self._open() as reader:
@@ -132,7 +125,7 @@ class TraceRun:
         except TraceError as error:
             self.error = error
         except KeyboardInterrupt:
-            self.law_run.evidence.explain()  # what was found in the batch that was interrupted
+            self.law_run.evidence.explain()  # the findings of the interrupted batch
             raise
 
     def _open(self) -> TraceReader:
@@ -141,9 +134,9 @@ class TraceRun:
     def _judge(self, reader: TraceReader, watched: Callable[[TraceReader], Iterable[list[Event]]]) -> None:
         run, sampled = self.law_run, self.law_run.tracking is not None
         if self._source == "-" or reader.size is None:
-            self._stream = _LastBatches(run.evidence.missing_from)
-        if not sampled:  # which has no events to read again: objects are followed as they come
-            run.evidence.read_before(self._read_again if self._stream is None else self._stream.before)
+            self._stream = _LastBatches(run.evidence)
+        if not sampled:  # samples are followed as they come
+            run.evidence.read_before = self._read_again if self._stream is None else self._stream.before
         for batch in watched(reader):
             run.deliver(batch)
             if sampled and batch and (time := time_of(batch[-1])) is not None:
@@ -180,8 +173,8 @@ class TraceRun:
 class _LastBatches:
     """The last events of a stream, which cannot be read again."""
 
-    def __init__(self, missing_from: Callable[[int], None]) -> None:
-        self._missing_from = missing_from
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
         self._batches: deque[tuple[int, list[Event], int]] = deque()
         self._events = 0
         self._bytes = 0
@@ -199,9 +192,9 @@ class _LastBatches:
             self._events -= len(self._batches.popleft()[1])
 
     def before(self, first: int) -> Iterator[list[tuple[int, Event]]]:
-        """What is kept of the events before that of this number, for the first finding; then the run remembers."""
+        """The kept events before that of this number, for the first finding; then the run keeps events itself."""
         if self._batches and self._batches[0][0] > 1:
-            self._missing_from(self._batches[0][0])
+            self._evidence.missing = f"events before #{self._batches[0][0]} are not kept from a stream"
         yield from (list(enumerate(batch, start)) for start, batch, _ in self._batches)
         self._batches.clear()
         self._needed = False

@@ -1,4 +1,4 @@
-"""Sampling in a running program: coins that the tracer flips, what watching costs, and which code seldom runs."""
+"""Sampling in a running program: steers the tracer's coins, measures its cost, and finds code that seldom runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from lawful.sources.python.watch_planner import LawWatchPlanner
 
 _PERIOD = 1.0  # seconds: how often code is asked again whether it runs
-_PERIODS = 20  # after so many one can say what is rare
+_PERIODS = 20  # before any code is called rare
 _RARE = 0.05  # the share of periods in which rare code runs at most
 _LITTLE = 0.001  # seconds of processor time in which there is nothing to measure
 _LATELY = 10  # beats: over so many the overhead is averaged that is shown
 
 
 class TracerSampler:
-    """Between the tracer of one process, and the lives of objects in what it tells."""
+    """Connects the tracer of one process to `SampleTracking`."""
 
     def __init__(self, demand: Demand, laws: Sequence[Law]) -> None:
         self.tracking = SampleTracking(laws, demand)
@@ -37,12 +37,12 @@ class TracerSampler:
             if part.subjects is not None:
                 for each in part.subjects.classes:
                     classes.setdefault(each, self.numbers[self.tracking.class_of(part)])
-        # Of views all messages are seen: which group one belongs to is known only then.
+        # Views see all messages: only then is the group known.
         sampled = [law for law in laws if law.language != "view"]
         content = [law for law in sampled if all(part.subjects is not None for part in law.parts)]
         self.sampling = Sampling(classes, laws=content, stacks=True)
         self._tracer: Any = None
-        self._steers = False  # can the tracer be told what to do?
+        self._steers = False  # does the tracer take rates?
         self._coverage = _Coverage(self)
         triggers = demand.policy.triggers
         self._looks_at_code = bool(triggers & {Trigger.NEW_CODE, Trigger.RARE_CODE})
@@ -50,7 +50,7 @@ class TracerSampler:
         self._spent: deque[tuple[float, float]] = deque(maxlen=_LATELY + 1)
 
     def attach(self, tracer: Any, watched: LawWatchPlanner) -> None:
-        """This is who flips the coins, of as many classes as it can."""
+        """Let this tracer flip the coins of as many classes as it can."""
         self._tracer = tracer
         self.tracking.leave_to_tracer(
             {number: name for name, number in self.numbers.items() if number in watched.groups}
@@ -67,7 +67,7 @@ class TracerSampler:
         self.confidence.begin()
 
     def beat(self) -> None:
-        """Ten times a second."""
+        """Called ten times a second."""
         self.confidence.beat(*self._overhead())
         self._count()
         for group in self.confidence.groups.values():
@@ -76,7 +76,7 @@ class TracerSampler:
             self._tracer.rearm()
 
     def stop(self) -> None:
-        """The tracer is about to stop. What it still delivers changes nothing for it."""
+        """The tracer is about to stop: its last events do not change its rates."""
         self._steers = False
 
     def end(self) -> None:
@@ -90,7 +90,7 @@ class TracerSampler:
                 self.confidence.groups[name].born = self._tracer.samples(number)[0]
 
     def _push(self, group: SampledGroup) -> None:
-        """Tell the tracer how often, and how often at most. It may have taken objects of which we have not heard."""
+        """Give the tracer rate and budget, less the objects that it has taken and not yet reported."""
         if not self._steers or group.name not in self.tracking.sampled_by_tracer:
             return
         number, budget = self.numbers[group.name], group.policy_run.budget
@@ -98,10 +98,10 @@ class TracerSampler:
             budget = max(0, budget - (self._tracer.samples(number)[1] - group.taken))
         self._tracer.sample(number, group.policy_run.rate, -1 if budget is None else budget)
         if group.policy_run.rate == 0 and group.alive:
-            self._tracer.release(number)  # or objects that live as long as the program would keep it all awake
+            self._tracer.release(number)  # objects that live as long as the program would keep code instrumented
 
     def _overhead(self) -> tuple[float | None, float | None]:
-        """What watching takes of the time that the program does: since this was last asked, and lately."""
+        """The cost of watching as a share of the program's time: since the last call, and lately."""
         last = self._spent[-1]
         now = time.process_time(), self._tracer.cost
         self._spent.append(now)
@@ -115,7 +115,7 @@ def _share(before: tuple[float, float], now: tuple[float, float]) -> float | Non
 
 
 class _Coverage:
-    """Which code has run, and in how many periods."""
+    """Counts the periods in which code has run."""
 
     def __init__(self, sampler: TracerSampler) -> None:
         self._sampler = sampler
@@ -132,7 +132,7 @@ class _Coverage:
         return True
 
     def seen(self, code: CodeType) -> None:
-        """It runs, for the first time in this period."""
+        """This code runs for the first time in this period."""
         known = self._periods.get(code)
         if known is None:
             self._periods[code] = [1, self._number]

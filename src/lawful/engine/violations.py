@@ -1,4 +1,4 @@
-"""What a violation does to the program: nothing, an exception in front of what is about to happen, or the end."""
+"""The program after a violation: it goes on, gets an exception before the event happens, or ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AFTER: Final = frozenset({"func_post", "func_raise", "new", "gone", "field_read"
 
 
 class Violation(Exception):
-    """A law would be broken by what is about to happen. It has not happened."""
+    """What is about to happen would break a law. It has not happened."""
 
     __module__ = "lawful"  # where its users find it
 
@@ -31,15 +31,14 @@ class Violation(Exception):
 
 
 class Stop(SystemExit):
-    """A law was broken, and the program is to end for it: as by `sys.exit(1)`, cleaning up on the way."""
+    """A law was broken, and the program ends as by `sys.exit(1)`, with its cleaning up."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(1)
         self.finding = finding
 
 
-Offence = tuple["Finding", "Event"]
-"""A violation that an event has made, and that event."""
+Offence = tuple["Finding", "Event"]  # a violation, and the event that made it
 
 
 class ViolationResponse:
@@ -52,11 +51,11 @@ class ViolationResponse:
 
     @property
     def at_once(self) -> bool:
-        """Must it be known before the program goes on whether a law was broken?"""
+        """Must the program wait until its last event is judged?"""
         return self.on_violation in AT_ONCE
 
     def prevents(self, offence: Offence | None) -> bool:
-        """Will what has broken a law not happen?"""
+        """Can an exception prevent what breaks the law?"""
         return offence is not None and self.on_violation == "raise" and offence[1].get("event") not in AFTER
 
     def stop_for(self, offence: Offence | None) -> None:

@@ -22,7 +22,7 @@ BUFFER = 4096
 
 @dataclass(frozen=True)
 class WatchSettings:
-    """What is watched and how. They can be pickled: they travel to child processes."""
+    """What to watch, and how. They can be pickled, for child processes."""
 
     scope: Scope = field(default_factory=Scope)
     main: str | None = None  # the name that laws may use for the main module
@@ -37,7 +37,7 @@ class WatchSettings:
     learn: Parameters | None = None  # learn rules, this way
     tests: bool = False  # the program is a session of tests: errors that these ask for are meant
     ignore: tuple[str, ...] = ()  # laws, or `law: files`, of which nobody wants to hear
-    demand: Demand | None = None  # be so sure of laws about objects, and follow no more of these than that takes
+    demand: Demand | None = None  # the confidence to reach by sampling objects; None: watch all objects
     groups: tuple[tuple[str, tuple[Binding, ...]], ...] = ()  # what groups are, in place of what views say
     messages: int = 0  # of a group before it broke a view that are kept, for diagrams
 
@@ -60,9 +60,9 @@ class JoinToken:
         return arrive, (self.settings, self.laws, self.folder, self.began)
 
     def to_file(self) -> str:
-        """The same in the run's folder, for processes that somebody else starts.
+        """Write the token to the run's folder, for processes that somebody else starts.
 
-        They judge nothing: they see a part only. Where a message may have to be stopped, they ask.
+        These see only a part, so they judge nothing. Before a message that may have to be stopped, they ask.
         """
         import pickle  # a program without such children must not wait for it
 
@@ -78,7 +78,7 @@ _arrived: Session | None = None
 
 
 def arrive(settings: WatchSettings, laws: tuple[Law, ...], folder: str, began: float) -> str:
-    """In a new process: join the run. Whatever goes wrong here must not be the program's trouble."""
+    """In a new process: join the run. An error here must not reach the program."""
     global _arrived
     try:
         from lawful.engine.session import Session

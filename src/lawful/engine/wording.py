@@ -22,7 +22,7 @@ _DEEPEST = 4
 _MOST_ARGUMENTS = 6
 _ALL_READ = ".*"  # the fields that a method reads, as laws name them: `*.__hash__.*`
 
-# What every event has, or what is said in words of its own.
+# Fields that every event has, or that `describe` words itself.
 _SAID = frozenset(
     "event name class targetId target args argIds kwargs kwargIds res resultId exception excId".split()
     + "file line thread task time process".split()
@@ -68,7 +68,7 @@ def doomed_place(finding: Finding) -> str:
 
 
 def catalogued(finding: Finding) -> CatalogLaw | None:
-    """The law with its facts, if it is one of the catalogue: these say in the library's language what is wrong."""
+    """The law with its facts, if it is one of the catalogue."""
     if "/" not in finding.law:
         return None
     return catalog.load(finding.law) if finding.law in catalog.names() else None
@@ -128,7 +128,7 @@ def _name(event: dict[str, Any]) -> str:
 
 
 def _is_private(name: str) -> bool:
-    """Is it the business of a library alone?"""
+    """Is it a private name of a library?"""
     return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
 
 

@@ -1,4 +1,4 @@
-"""The controller that holds an overhead by moving the sampling rate, and learns how slowly it must: docs/policies.md."""
+"""The controller that holds an overhead by moving the sampling rate; docs/policies.md explains it."""
 
 from __future__ import annotations
 

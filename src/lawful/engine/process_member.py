@@ -49,9 +49,7 @@ class ProcessMember:
         self._flusher = flusher
         self._at_once = at_once
         self.on_exit: Callable[[int], None] | None = None  # called with the exit code before `os._exit`
-        self.on_exec: Callable[[], None] | None = (
-            None  # called, in the first process, before an `exec`
-        )
+        self.on_exec: Callable[[], None] | None = None  # called, in the first process, before an `exec`
         self.folder: RunFolder | None = None
         self.number = 0
         self.over = False  # is it finishing, with a last report?

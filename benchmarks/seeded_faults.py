@@ -88,8 +88,8 @@ class Subject:
     @property
     def scope(self) -> list[str]:
         """Options of `lawful record`."""
-        asked = (("--calls", self.calls), ("--public", self.public), ("--fields", self.fields))
-        options = [each for option, names in asked for name in names for each in (option, name)]
+        asked = (("--calls=", self.calls), ("--public=", self.public), ("--set=fields=", self.fields))
+        options = [f"{option}{name}" for option, names in asked for name in names]
         return [*options, "--exclude", DRIVER] if self.driver else options
 
     @property

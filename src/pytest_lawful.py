@@ -32,47 +32,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
     flag(
         "",
-        "watch the program while its tests run, and report which laws it breaks; "
-        "laws and scopes come from [tool.lawful] in pyproject.toml and from the options below, which imply this one",
+        "Watch the program while its tests run, and report which laws it breaks. Laws and scopes come from "
+        "[tool.lawful] in pyproject.toml and from the options below, which imply this one.",
     )
-    several("law", "FILE|NAME", "a law that must hold: a file, or the name of one that comes with Lawful")
-    several("calls", "PKG", "watch the calls that the project's own code makes into this package")
-    several("public", "PKG", "watch the public functions and methods of this package")
-    several("fields", "CLASS", "watch the reads and writes of this class's attributes")
-    value("trace", "OUT", "write the events that were seen to this file")
-    value("output", "FILE", "write a report there, too")
+    several("law", "FILE|NAME", "Check this law: a file, or a name in the catalogue, such as std.")
+    several("calls", "PKG", "Watch the calls that the project's own code makes into this package.")
+    several("public", "PKG", "Watch the public functions and methods of this package.")
+    value("trace", "OUT", "Write all events to this file.")
+    value("output", "FILE", "Write a report to this file, besides the one in the terminal.")
     group.addoption(
         "--lawful-format",
         choices=("text", "json", "sarif", "junit", "github", "html"),
-        help="the format of that report; by default its name tells: .json, .sarif, .xml, .html; "
-        "github alone needs no file, and is shown in the terminal",
+        help="Choose the format of that report. By default its name says: .json, .sarif, .xml, .html. "
+        "github needs no file: pytest prints it.",
     )
-    value("baseline", "FILE", "hide the findings that this file knows")
-    flag("-update-baseline", "write all findings into the baseline: from now on they are known")
-    flag("-fail", "exit with 1 if something was found, also if all tests passed")
-    learn = "learn rules from what the tests do, and report what breaks them; the default if there is no law"
+    value("baseline", "FILE", "Hide the known findings that this file lists.")
+    flag("-update-baseline", "Write all findings into the baseline; from now on they are known.")
+    flag("-fail", "Exit with 1 if Lawful finds something, also if all tests pass.")
+    learn = "Learn rules from what the tests do, and report what breaks them: the default if there is no law."
     group.addoption("--lawful-learn", action="store_const", const=True, help=learn)
-    group.addoption("--lawful-no-learn", action="store_const", const=False, dest="lawful_learn", help="learn nothing")
+    group.addoption("--lawful-no-learn", action="store_const", const=False, dest="lawful_learn", help="Learn no rules.")
+    value("store", "FILE", "Keep the counts of all runs in FILE, start with them, and report only what is new.")
     value(
-        "confidence",
-        "SHARE",
-        "be so sure of laws about objects, as 0.999 or 99.9%%, and follow no more of these than that takes",
-        _share,
+        "confidence", "SHARE", "Sample objects until Lawful is this sure of laws about them: 0.999 or 99.9%%.", _share
     )
-    value("error-rate", "RATE", "the share of objects that may break a law, to be excluded", _share)
-    value(
-        "policy",
-        "NAME|FILE",
-        "how many objects are followed, and when: off, taper, taper(8), coverage, or a .policy file",
-    )
-    value("overhead", "SHARE", "follow as many objects as this cost allows, as 5%%")
-    value("seed", "N", "of the coins that decide which objects are followed", int)
-    value(
-        "store",
-        "FILE",
-        "begin with what this file knows of earlier runs, and add what was counted; only what is new is reported",
-    )
-    flag("-known", "show what earlier runs had, too")
+    value("error-rate", "RATE", "Rule out a larger share of violating objects than this.", _share)
+    several("set", "KEY=VALUE", "Set KEY of [tool.lawful] for this run, as learn.window=50.")
 
 
 # The program's modules may be imported by a conftest.py: the watch begins before the first of them.

@@ -129,3 +129,46 @@ def test_flags_come_on_top() -> None:
 
 def test_every_field_has_its_key() -> None:
     assert {each.name for each in fields(Config)} - {"file"} == set(config.settings(Config))
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["learn.window=50"], config.Config(learn=config.LearnConfig(window=50))),
+        (["fields=app.A", "fields=app.B"], config.Config(fields=("app.A", "app.B"))),
+        (['fields=["app.A", "app.B"]'], config.Config(fields=("app.A", "app.B"))),
+        (["history=3", "history=4"], config.Config(history=4)),
+        (["trace=7"], config.Config(trace="7")),
+        (['trace="a b.jsonl"'], config.Config(trace="a b.jsonl")),
+        (["learn.tune=false"], config.Config(learn=config.LearnConfig(tune=False))),
+        (
+            ["learn.thresholds.ratio.enforce=0.9"],
+            config.Config(learn=config.LearnConfig(thresholds=(("ratio.enforce", 0.9),))),
+        ),
+        (["sampling.overhead=5%"], config.Config(sampling=config.SamplingConfig(overhead="5%"))),
+        (["groups.W=class:app.W"], config.Config(groups=(("W", ("class:app.W",)),))),
+        ([], config.Config()),
+    ],
+)
+def test_settings_of_the_command_line(words: list[str], found: config.Config) -> None:
+    assert config.from_words(words) == found
+
+
+@pytest.mark.parametrize(
+    ("word", "slug", "said"),
+    [
+        ("learn.window", "usage", "--set got 'learn.window', which has no `=`"),
+        ("=5", "usage", "which has no `=`"),
+        ("learn.windw=5", "config-unknown-key", "did you mean `window`?"),
+        ("lern.window=5", "config-unknown-key", "did you mean `learn`?"),
+        ("learn=5", "config-value", "`learn` must be a table"),
+        ("history=-1", "config-value", "--set history=-1: `history` must be a whole number, 0 or more"),
+        ("core=fast", "config-value", "`core` must be one of"),
+        ("history.x=1", "config-value", "`history` must be"),
+        ("explain.execution-seconds=0", "config-value", "a positive number of seconds"),
+    ],
+)
+def test_bad_settings_of_the_command_line(word: str, slug: str, said: str) -> None:
+    with pytest.raises(LawfulError) as caught:
+        config.from_words([word])
+    assert caught.value.slug == slug and said in caught.value.render()

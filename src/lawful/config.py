@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -19,6 +20,9 @@ ON_VIOLATION = ("report", "raise", "stop", "count")
 FAIL_ON = ("finding", "never")
 WHEN_FULL = ("block", "drop")
 CORES = ("monitoring", "python")
+WAYS = ("auto", "exhaustive", "symbolic", "testing")
+TEACHERS = ("one-run", "asking")
+LEARNERS = ("auto", "words", "table", "tree", "dont-care")
 MAX_COUNT = sys.maxsize
 
 _PROJECT_MARKS = (FILE, "setup.py", "setup.cfg", ".git")
@@ -27,7 +31,7 @@ Reader = Callable[[str, Any, str], Any]
 """Checks and converts a value of TOML: takes its key, the value, and where it stands."""
 Pairs = tuple[tuple[str, Any], ...]
 
-C = TypeVar("C", bound="Config | LearnConfig | SamplingConfig")
+C = TypeVar("C", bound="Config | LearnConfig | SamplingConfig | ExplainConfig")
 
 
 def find_project(start: str | os.PathLike[str]) -> Path:
@@ -71,6 +75,7 @@ def _at_least(least: int) -> Reader:
 _string = _reader("a string", lambda value: isinstance(value, str) and value != "")
 _integer = _reader("a whole number", _is_integer)  # the learner checks the range
 _number = _reader("a number", _is_number, float)
+_seconds = _reader("a positive number of seconds", lambda value: _is_number(value) and 0 < value < math.inf, float)
 _flag = _reader("true or false", lambda value: isinstance(value, bool))
 _table = _reader("a table", lambda value: isinstance(value, dict))
 
@@ -165,6 +170,8 @@ class LearnConfig:
     tune: bool | None = _setting(_flag)
     joins: tuple[str, ...] = _setting(_strings, ())
     store: str | None = _setting(_string, path=_below)
+    known: bool | None = _setting(_flag)  # also report the anomalies that the store has
+    export: str | None = _setting(_string, path=_below)
     always: bool | None = _setting(_flag)  # also where there are laws
 
 
@@ -178,11 +185,30 @@ class SamplingConfig:
     overhead: str | None = _setting(_share)
     seed: int | None = _setting(_integer)
     store: str | None = _setting(_string, path=_below)
+    picture: str | None = _setting(_string, path=_below)
 
     @property
     def asked(self) -> bool:
         """Is anything to be sampled at all?"""
         return any(each is not None for each in (self.confidence, self.error_rate, self.policy, self.overhead))
+
+
+@dataclass(frozen=True)
+class ExplainConfig:
+    """The table `[tool.lawful.explain]`: how programs are explored, and how far. None: the project does not say."""
+
+    way: str | None = _setting(_one_of(WAYS))
+    teacher: str | None = _setting(_one_of(TEACHERS))
+    learner: str | None = _setting(_one_of(LEARNERS))
+    samples: int | None = _setting(_at_least(1))
+    seed: int | None = _setting(_integer)
+    max_unwind: int | None = _setting(_at_least(1))
+    max_word_length: int | None = _setting(_at_least(1))
+    all_bounds: bool | None = _setting(_flag)
+    max_words: int | None = _setting(_at_least(1))
+    max_paths: int | None = _setting(_at_least(1))
+    execution_seconds: float | None = _setting(_seconds)
+    execution_memory: int | None = _setting(_at_least(1))  # in megabytes
 
 
 @dataclass(frozen=True)
@@ -199,6 +225,7 @@ class Config:
     fail_on: str | None = _setting(_one_of(FAIL_ON))
     history: int | None = _setting(_at_least(0))
     trace: str | None = _setting(_string, path=_below)
+    diagram: str | None = _setting(_string, path=_below)
     baseline: str | None = _setting(_string, path=_below)
     ignore: tuple[str, ...] = _setting(_strings, ())  # laws, or `law: files`
     buffer: int | None = _setting(_at_least(1))
@@ -208,7 +235,12 @@ class Config:
     groups: tuple[tuple[str, tuple[str, ...]], ...] = _setting(_groups, ())  # override what views say
     learn: LearnConfig = _setting(_table, LearnConfig())  # noqa: RUF009 - it is frozen
     sampling: SamplingConfig = _setting(_table, SamplingConfig())  # noqa: RUF009
+    explain: ExplainConfig = _setting(_table, ExplainConfig())  # noqa: RUF009
     file: str | None = None  # where it was read
+
+
+_TABLES = (LearnConfig, SamplingConfig, ExplainConfig)
+"""Tables inside the table."""
 
 
 def settings(kind: type) -> dict[str, Field[Any]]:
@@ -248,27 +280,70 @@ def parse(content: bytes, path: str) -> Config:
         return Config()
     if not isinstance(table, dict):
         raise LawfulError("config-value", "`tool.lawful` must be a table", where=path)
-    return replace(_parsed(Config, table, "tool.lawful", path, text), file=path)
+    folder = os.path.dirname(path)
+    found = _parsed(Config, table, "tool.lawful", folder, lambda key, name: _where(path, text, key, name))
+    return replace(found, file=path)
 
 
-def _parsed(kind: type[C], table: Mapping[str, Any], name: str, path: str, text: str) -> C:
-    """A table of the file, checked and converted."""
+def from_words(words: Iterable[str]) -> Config:
+    """The configuration of `--set KEY=VALUE` options: a VALUE is written as in TOML, or as a plain word."""
+    found = Config()
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key.strip():
+            hint = "write --set KEY=VALUE, as in --set learn.window=50"
+            raise LawfulError("usage", f"--set got {word!r:.60}, which has no `=`", hint=hint)
+        table = _table_of_word(key.strip().split("."), text.strip())
+        found = combined(found, _parsed(Config, table, "tool.lawful", "", _constant(f"--set {word}")))
+    return found
+
+
+def _constant(text: str) -> Callable[[str, str], str]:
+    return lambda key, table: text
+
+
+def _table_of_word(keys: Sequence[str], text: str) -> dict[str, Any]:
+    """A value of `--set` as the table that TOML would have."""
+    kind: type = Config
+    read: Reader | None = None
+    for key in keys:
+        setting = settings(kind).get(key.replace("-", "_")) if is_dataclass(kind) else None
+        if setting is None:
+            break
+        kind, read = type(setting.default), setting.metadata["read"]
+    value = _toml_value(text)
+    if read is _string and not isinstance(value, str):
+        value = text
+    table: Any = [value] if read is _strings and not isinstance(value, list) else value
+    for key in reversed(keys):
+        table = {key: table}
+    return dict(table)
+
+
+def _toml_value(text: str) -> Any:
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _parsed(kind: type[C], table: Mapping[str, Any], name: str, folder: str, where: Callable[[str, str], str]) -> C:
+    """A table, checked and converted. Paths in it count from `folder`; `where` says where a key of a table stands."""
     known = {each.replace("_", "-"): setting for each, setting in settings(kind).items()}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        where = _where(path, text, key, name)
+        place = where(key, name)
         if key not in known:
-            raise _unknown(key, where, known)
+            raise _unknown(key, place, known)
         setting = known[key]
-        read = setting.metadata["read"](key, value, where)
-        if read and (locate := setting.metadata["path"]) is not None:
-            folder = os.path.dirname(path)
+        read = setting.metadata["read"](key, value, place)
+        if isinstance(setting.default, _TABLES):
+            read = _parsed(type(setting.default), read, f"{name}.{key}", folder, where)
+        elif read and (locate := setting.metadata["path"]) is not None:
             read = locate(read, folder) if isinstance(read, str) else tuple(locate(each, folder) for each in read)
         values[setting.name] = read
-    if "learn" in values:
-        values["learn"] = _parsed(LearnConfig, values["learn"], f"{name}.learn", path, text)
-    if "sampling" in values:
-        values["sampling"] = _parsed(SamplingConfig, values["sampling"], f"{name}.sampling", path, text)
     return kind(**values)
 
 
@@ -302,7 +377,7 @@ def combined(base: C, given: C) -> C:
     values: dict[str, Any] = {}
     for name in settings(type(base)):
         below, above = getattr(base, name), getattr(given, name)
-        if name in ("learn", "sampling"):
+        if isinstance(above, _TABLES):
             values[name] = combined(below, above)
         elif name in ("thresholds", "groups"):
             values[name] = tuple(dict((*below, *above)).items())

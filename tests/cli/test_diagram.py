@@ -1,4 +1,4 @@
-"""``lawful check --diagram``: which files it writes, and what it says about them."""
+"""``lawful check --set diagram=...``: which files it writes, and what it says about them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def labels(svg: str) -> list[str]:
 
 
 def test_a_violation_is_drawn_and_told(inputs: Path, capsys: Capture) -> None:
-    assert main(["check", "doors.view", "-t", "bad.jsonl", "--diagram", "out.svg"]) == 1
+    assert main(["check", "doors.view", "-t", "bad.jsonl", "--set", "diagram=out.svg"]) == 1
     out, err = capsys.readouterr()
     assert err == ""
     assert "  found     T.n is 7, close.n is 8\n" in out
@@ -81,7 +81,7 @@ def test_a_violation_is_drawn_and_told(inputs: Path, capsys: Capture) -> None:
 
 @pytest.mark.parametrize("suffix", [".mmd", ".md", ".MD"])
 def test_mermaid(suffix: str, capsys: Capture) -> None:
-    assert main(["check", "doors.view", "-t", "bad.jsonl", "--diagram", f"out{suffix}"]) == 1
+    assert main(["check", "doors.view", "-t", "bad.jsonl", "--set", f"diagram=out{suffix}"]) == 1
     assert f"  diagram   out{suffix}\n" in capsys.readouterr().out
     text = Path(f"out{suffix}").read_text(encoding="utf-8")
     assert "sequenceDiagram\n" in text and "p0-xp1: (4) close close(8)\n" in text
@@ -89,21 +89,21 @@ def test_mermaid(suffix: str, capsys: Capture) -> None:
 
 
 def test_nothing_to_draw(inputs: Path, capsys: Capture) -> None:
-    assert main(["check", "doors.view", "-t", "good.jsonl", "--diagram", "out.svg"]) == 0
-    assert capsys.readouterr().err == "no view was broken: out.svg is not written\n"
+    assert main(["check", "doors.view", "-t", "good.jsonl", "--set", "diagram=out.svg"]) == 0
+    assert capsys.readouterr().err == "no trace broke a view, so Lawful did not write out.svg\n"
     # A law of another kind is no view.
-    assert main(["check", "doors.rml", "-t", "good.jsonl", "--diagram", "out.svg", "--format", "json"]) == 1
+    assert main(["check", "doors.rml", "-t", "good.jsonl", "--set", "diagram=out.svg", "--format", "json"]) == 1
     out, err = capsys.readouterr()
-    assert err == "no view was broken: out.svg is not written\n"
+    assert err == "no trace broke a view, so Lawful did not write out.svg\n"
     assert not any("diagram" in each or "rejection" in each for each in json.loads(out)["findings"])
-    assert main(["check", "doors.view", "-t", "good.jsonl", "--diagram", "out.svg", "-q"]) == 0
+    assert main(["check", "doors.view", "-t", "good.jsonl", "--set", "diagram=out.svg", "-q"]) == 0
     assert capsys.readouterr() == ("", "")
     assert written(inputs) == set()
 
 
 def test_each_violation_has_a_file(inputs: Path, capsys: Capture) -> None:
     args = ["check", "doors.view", "doors.rml", "other.view", "-t", "bad.jsonl", "good.jsonl", "open.jsonl"]
-    assert main([*args, "--diagram", "out.svg"]) == 1
+    assert main([*args, "--set", "diagram=out.svg"]) == 1
     told = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("  diagram")]
     assert told == ["out.svg", *(f"out-{number}.svg" for number in range(2, 7))]
     assert written(inputs) == set(told)
@@ -118,7 +118,7 @@ def test_each_violation_has_a_file(inputs: Path, capsys: Capture) -> None:
 def test_numbers_pass_over_what_is_read(inputs: Path, capsys: Capture) -> None:
     trace = Path("bad.jsonl").rename("t-2.md")
     before = trace.read_text()
-    assert main(["check", "doors.view", "-t", "t-2.md", "open.jsonl", "--diagram", "t.md"]) == 1
+    assert main(["check", "doors.view", "-t", "t-2.md", "open.jsonl", "--set", "diagram=t.md"]) == 1
     assert written(inputs) == {"t-2.md", "t.md", "t-3.md", "t-4.md"}
     assert trace.read_text() == before
     assert "  diagram   t-3.md\n" in capsys.readouterr().out
@@ -126,16 +126,19 @@ def test_numbers_pass_over_what_is_read(inputs: Path, capsys: Capture) -> None:
 
 def test_history(capsys: Capture) -> None:
     def messages(*args: str) -> int:
-        main(["check", "doors.view", "-t", "long.jsonl", "--diagram", "out.mmd", *args])
+        main(["check", "doors.view", "-t", "long.jsonl", "--set", "diagram=out.mmd", *args])
         return Path("out.mmd").read_text().count("p0->>p1")
 
     assert messages() == 20
     assert capsys.readouterr().out.count('"name":"Door.') == 1 + 10
-    assert [messages("--history", number) for number in ("0", "3", "100", "200")] == [0, 3, 100, 100]
+    assert [messages("--set", f"history={number}") for number in ("0", "3", "100", "200")] == [0, 3, 100, 100]
 
 
 def test_json(capsys: Capture) -> None:
-    assert main(["check", "doors.view", "-t", "bad.jsonl", "open.jsonl", "--diagram", "o.svg", "--format", "json"]) == 1
+    assert (
+        main(["check", "doors.view", "-t", "bad.jsonl", "open.jsonl", "--set", "diagram=o.svg", "--format", "json"])
+        == 1
+    )
     first, at_end, second = json.loads(capsys.readouterr().out)["findings"]
     assert [each["diagram"] for each in (first, at_end, second)] == ["o.svg", "o-2.svg", "o-3.svg"]
     assert at_end["rejection"]["values"] == {"T.n": 7}
@@ -157,7 +160,7 @@ def test_a_stream(inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
     events = [*TRACES["bad.jsonl"], *[message("open", 1, 9), message("close", 1, 9)] * 20_000]
     data = "".join(json.dumps(event) + "\n" for event in events).encode()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-    assert main(["check", "doors.view", "-t", "-", "--diagram", "out.mmd"]) == 1
+    assert main(["check", "doors.view", "-t", "-", "--set", "diagram=out.mmd"]) == 1
     assert "  diagram   out.mmd\n" in capsys.readouterr().out
     assert Path("out.mmd").read_text().count("p0->>p1") == 3
     assert written(inputs) == {"out.mmd", "out-2.mmd"}
@@ -169,7 +172,7 @@ def test_a_deep_value(capsys: Capture) -> None:
         deep = [deep]
     event = message("open", 1) | {"args": [deep]}
     Path("deep.jsonl").write_text(json.dumps(event) + "\n" + json.dumps(message("close", 1)) + "\n")
-    assert main(["check", "doors.view", "-t", "deep.jsonl", "--diagram", "out.svg", "--format", "json"]) == 1
+    assert main(["check", "doors.view", "-t", "deep.jsonl", "--set", "diagram=out.svg", "--format", "json"]) == 1
     assert json.loads(capsys.readouterr().out)["findings"][0]["rejection"]["assertion"] == "close.n == T.n"
     assert any("…" in label for label in labels("out.svg"))
 
@@ -177,11 +180,15 @@ def test_a_deep_value(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("args", "slug", "said"),
     [
-        (["--diagram", "out.png"], "usage", "out.png: the name of a diagram ends in .svg, .mmd or .md"),
-        (["--diagram", "out"], "usage", "out: the name of a diagram ends in .svg, .mmd or .md"),
-        (["--diagram", "no/where/out.svg"], "file", "no/where/out.svg: no file can be written there"),
-        (["--diagram", "x.md", "--output", "x.md"], "usage", "x.md: the diagram would overwrite a file that is needed"),
-        (["--diagram", "x.svg", "--confidence", "0.9"], "usage", "there are no diagrams where objects are sampled"),
+        (["--set", "diagram=out.png"], "usage", "out.png: the name of a diagram ends in .svg, .mmd or .md"),
+        (["--set", "diagram=out"], "usage", "out: the name of a diagram ends in .svg, .mmd or .md"),
+        (["--set", "diagram=no/where/out.svg"], "file", "no/where/out.svg: no file can be written there"),
+        (
+            ["--set", "diagram=x.md", "--output", "x.md"],
+            "usage",
+            "x.md: the diagram would overwrite a file that is needed",
+        ),
+        (["--set", "diagram=x.svg", "--confidence", "0.9"], "usage", "diagrams and sampling cannot be combined"),
     ],
 )
 def test_wrong_usage(args: list[str], slug: str, said: str, inputs: Path, capsys: Capture) -> None:
@@ -193,6 +200,6 @@ def test_wrong_usage(args: list[str], slug: str, said: str, inputs: Path, capsys
 
 def test_a_trace_is_not_overwritten(inputs: Path, capsys: Capture) -> None:
     Path("bad.jsonl").rename("bad.md")
-    assert main(["check", "doors.view", "-t", "bad.md", "--diagram", "bad.md"]) == 2
+    assert main(["check", "doors.view", "-t", "bad.md", "--set", "diagram=bad.md"]) == 2
     assert capsys.readouterr().err.startswith("error[usage]: bad.md: ")
     assert Path("bad.md").read_text().startswith("{")

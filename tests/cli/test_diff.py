@@ -77,7 +77,7 @@ def test_errors_that_differ(capsys: Capture) -> None:
 
 def test_the_same_behaviour(capsys: Capture, here: Path) -> None:
     (here / "new.py").write_text(SORT.replace("middle", "half"))
-    found = compared(capsys, "old.py:merge_sort", "new.py:merge_sort", "--max-unwind", "3", code=0)
+    found = compared(capsys, "old.py:merge_sort", "new.py:merge_sort", "--set", "explain.max-unwind=3", code=0)
     assert found["same"] is True and found["bounds"]["unwind"] == 3
     assert words_of(found, "only_old") == words_of(found, "only_new") == []
 
@@ -105,10 +105,10 @@ def test_a_version_that_does_not_end(capsys: Capture, here: Path) -> None:
     (here / "old.py").write_text(f"{head}    a()\n    while n > 0:\n        pass\n")
     (here / "new.py").write_text(f"{head}    a()\n    if n > 0:\n        b()\n")
     (here / "other.py").write_text(f"{head}    b()\n")
-    limits = ("--unwind", "1", "--execution-seconds", "0.3")
+    limits = ("--unwind", "1", "--set", "explain.execution-seconds=0.3")
     found = compared(capsys, "old.py:f", "new.py:f", *limits, code=3)
     assert found["verdict"] == "undecided" and found["complete"] is False
-    assert "old.py:f" in found["limits_reached"][0] and "--execution-seconds" in found["limits_reached"][0]
+    assert "old.py:f" in found["limits_reached"][0] and "explain.execution-seconds" in found["limits_reached"][0]
     assert found["differences"]["only_new"]["certain"] is False
     found = compared(capsys, "old.py:f", "other.py:f", *limits, code=1)
     assert found["differences"]["only_new"]["certain"] is True, "what was cut off had begun with something else"
@@ -201,7 +201,7 @@ def test_git_revisions(capsys: Capture, project: Path, target: str) -> None:
 
 @needs_git
 def test_a_revision_and_the_files_as_they_are(capsys: Capture, project: Path) -> None:
-    target = ("--target", "pkg.mod:merge_sort", "--max-unwind", "2")
+    target = ("--target", "pkg.mod:merge_sort", "--set", "explain.max-unwind=2")
     assert compared(capsys, "HEAD", ".", *target, code=0)["same"] is True
     (project / "src" / "pkg" / "mod.py").write_text(SORT)
     found = compared(capsys, "HEAD", ".", *target, code=1)
@@ -253,7 +253,7 @@ def test_revisions_where_there_is_no_repository(capsys: Capture, here: Path) -> 
         ("HEAD~1 HEAD --target pkg.mod:nothing", "explain-target"),
         ("HEAD~1 HEAD --target nowhere.py:f", "explain-target"),
         ("HEAD~1", "usage"),
-        ("HEAD~1 HEAD --target pkg.mod:merge_sort --learner dont-care", "usage"),
+        ("HEAD~1 HEAD --target pkg.mod:merge_sort --set explain.learner=dont-care", "explain-learner"),
         ("src/pkg/mod.py:merge_sort nowhere.py:f", "explain-target"),
     ],
 )
@@ -267,10 +267,10 @@ def test_bad_input(capsys: Capture, project: Path, words: str, slug: str) -> Non
 def test_c_programs(capsys: Capture, here: Path) -> None:
     (here / "old.c").write_text(BASE)
     (here / "new.c").write_text(BRANCH_A)
-    found = compared(capsys, "old.c", "new.c", "--max-unwind", "2", code=1)
+    found = compared(capsys, "old.c", "new.c", "--set", "explain.max-unwind=2", code=1)
     assert words_of(found, "only_old") == [["functionA", "functionB", "end"]]
     assert words_of(found, "only_new") == [["functionA", "functionZ", "functionB", "end"]]
-    assert compared(capsys, "old.c", "old.c", "--max-unwind", "2", code=0)["same"] is True
+    assert compared(capsys, "old.c", "old.c", "--set", "explain.max-unwind=2", code=0)["same"] is True
 
 
 STACK = """

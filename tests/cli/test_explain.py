@@ -75,7 +75,7 @@ def test_every_learner_finds_the_same_failures(capsys: Capture) -> None:
     words = explained(capsys, "sort.py:merge_sort", *bounds)
     assert words["learner"] == "words"
     for learner in ("table", "tree", "dont-care"):
-        other = explained(capsys, "sort.py:merge_sort", *bounds, "--learner", learner)
+        other = explained(capsys, "sort.py:merge_sort", *bounds, "--set", f"explain.learner={learner}")
         assert other["words"] == words["words"] and other["learner"] == learner
         assert other["dominating"] == words["dominating"] or learner == "dont-care"
         assert other["states"] <= words["states"]
@@ -88,13 +88,13 @@ def test_chosen_events_and_errors(capsys: Capture) -> None:
 
 
 def test_the_end_in_place_of_an_error(capsys: Capture) -> None:
-    found = explained(capsys, "sort.py:merge_sort", "--explain-end", "--unwind", "2")
+    found = explained(capsys, "sort.py:merge_sort", "--error", "end", "--unwind", "2")
     assert ["sort", "end"] in [word["word"] for word in found["words"]] and found["error"] == "end"
     assert explained(capsys, "sort.py:merge_sort", "--error", "end", "--unwind", "2")["words"] == found["words"]
 
 
 def test_all_bounds_are_snapshots(capsys: Capture) -> None:
-    found = explained(capsys, "sort.py:merge_sort", "--all-bounds", "--max-unwind", "3")
+    found = explained(capsys, "sort.py:merge_sort", "--set", "explain.all-bounds=true", "--set", "explain.max-unwind=3")
     assert {each["bounds"]["unwind"] for each in found["snapshots"]} == {1, 2, 3}
     assert found["bounds"]["unwind"] == 3
 
@@ -134,12 +134,21 @@ def test_a_pytest_test(capsys: Capture, here: Path) -> None:
         "@pytest.mark.parametrize('numbers', [[], [1], [2, 1], [1, 2]])\n"
         "def test_sorted(numbers: list[int]) -> None:\n    assert sort(numbers) == sorted(numbers)\n"
     )
-    found = explained(capsys, "test_sort.py::test_sorted", "--error", "test", "--execution-seconds", "30")
+    found = explained(capsys, "test_sort.py::test_sorted", "--error", "test", "--set", "explain.execution-seconds=30")
     assert len(found["words"]) == 1 and "sort" in found["dominating"]
 
 
 def test_limits_are_named(capsys: Capture) -> None:
-    found = explained(capsys, "sort.py:merge_sort", "--unwind", "4", "--max-paths", "10", "--way", "exhaustive")
+    found = explained(
+        capsys,
+        "sort.py:merge_sort",
+        "--unwind",
+        "4",
+        "--set",
+        "explain.max-paths=10",
+        "--set",
+        "explain.way=exhaustive",
+    )
     assert found["limits_reached"] == ["stopped after 10 paths"]
     assert found["complete"] is False and found["basis"] == "sampled"
 
@@ -158,13 +167,13 @@ def test_a_function_that_never_ends_is_cut_off(capsys: Capture, here: Path) -> N
         "def step() -> None: ...\n\n\ndef spin(n: int) -> None:\n    step()\n    while n > 0:\n        pass\n"
         "    assert n > -1\n\n\ndef walk(n: int) -> None:\n    while n > 0:\n        step()\n    assert n > -1\n"
     )
-    found = explained(capsys, "loop.py:spin", "--unwind", "1", "--execution-seconds", "0.2")
+    found = explained(capsys, "loop.py:spin", "--unwind", "1", "--set", "explain.execution-seconds=0.2")
     assert found["complete"] is False and any("n=1" in warning for warning in found["warnings"])
-    limit = "1 execution was cut off after the time that each has (--execution-seconds)"
+    limit = "1 execution was cut off after the time that each has (explain.execution-seconds)"
     assert found["limits_reached"] == [limit]
     assert [word["word"] for word in found["words"]] == [["step", "error"]]
     # The word of one that goes on for ever is beyond every bound, but nobody has seen its end.
-    found = explained(capsys, "loop.py:walk", "--unwind", "1", "--execution-seconds", "0.2")
+    found = explained(capsys, "loop.py:walk", "--unwind", "1", "--set", "explain.execution-seconds=0.2")
     assert found["complete"] is False and any("longer than" in warning for warning in found["warnings"])
     assert [limit.split(" after ")[0] for limit in found["limits_reached"]] == ["1 execution was cut off"]
     assert [word["word"] for word in found["words"]] == [["error"]]
@@ -172,11 +181,14 @@ def test_a_function_that_never_ends_is_cut_off(capsys: Capture, here: Path) -> N
 
 @pytest.mark.parametrize(
     ("body", "hint"),
-    [("while True:\n        pass", "--execution-seconds"), ("while True:\n        step()", "--max-word-length")],
+    [
+        ("while True:\n        pass", "explain.execution-seconds"),
+        ("while True:\n        step()", "explain.max-word-length"),
+    ],
 )
 def test_what_to_do_where_nothing_ends(capsys: Capture, here: Path, body: str, hint: str) -> None:
     (here / "loop.py").write_text(f"def step() -> None: ...\n\n\ndef f(n: int) -> None:\n    {body}\n")
-    assert main(["explain", "loop.py:f", "--unwind", "1", "--execution-seconds", "0.2"]) == 2
+    assert main(["explain", "loop.py:f", "--unwind", "1", "--set", "explain.execution-seconds=0.2"]) == 2
     told = capsys.readouterr().err
     assert told.startswith("error[explain-unreachable]") and hint in told.splitlines()[-1]
 
@@ -204,10 +216,9 @@ def test_errors_name_files_from_here(capsys: Capture, here: Path) -> None:
         ("sort.py:merge_sort --unwind 0", "usage", "--unwind"),
         ("sort.py:merge_sort --unwind x", "usage", "--unwind"),
         ("sort.py:merge_sort --seconds 0", "usage", "--seconds"),
-        ("sort.py:merge_sort --explain-end --error KeyError", "usage", "--explain-end"),
-        ("sort.py:merge_sort --error KeyError --max-unwind 2", "explain-unreachable", "ends in 'KeyError'"),
-        ("sort.py:merge_sort --learner guess", "usage", "--learner"),
-        ("sort.py:merge_sort --teacher asking", "usage", "for C programs"),
+        ("sort.py:merge_sort --error KeyError --set explain.max-unwind=2", "explain-unreachable", "ends in 'KeyError'"),
+        ("sort.py:merge_sort --set explain.learner=guess", "config-value", "`learner` must be one of"),
+        ("sort.py:merge_sort --set explain.teacher=asking", "usage", "for C programs"),
         ("sort.py:merge_sort --event-kind learn", "usage", "for C programs"),
         ("sort.py:merge_sort -o picture.png", "usage", "does not say what to write"),
         ("sort.py:merge_sort -o nowhere/picture.svg", "file", "no file can be written"),
@@ -246,7 +257,9 @@ int main(void) {
 
 
 @needs_cbmc
-@pytest.mark.parametrize("options", ["", "--teacher asking", "--learner tree", "--learner dont-care"])
+@pytest.mark.parametrize(
+    "options", ["", "--set explain.teacher=asking", "--set explain.learner=tree", "--set explain.learner=dont-care"]
+)
 def test_a_c_program(capsys: Capture, here: Path, options: str) -> None:
     (here / "toy.c").write_text(C_PROGRAM)
     found = explained(capsys, "toy.c", "--unwind", "1", *options.split())
@@ -266,7 +279,7 @@ def test_a_c_file_that_does_not_parse(capsys: Capture, here: Path) -> None:
 @needs_cbmc
 def test_words_cannot_be_listed_by_asking(capsys: Capture, here: Path) -> None:
     (here / "toy.c").write_text(C_PROGRAM)
-    error = refused(capsys, "toy.c", "--teacher", "asking", "--learner", "words")
+    error = refused(capsys, "toy.c", "--set", "explain.teacher=asking", "--set", "explain.learner=words")
     assert error.startswith("error[explain-learner]")
 
 
@@ -284,9 +297,19 @@ def test_ctrl_c_gives_the_best_so_far(here: Path) -> None:
         "    if len(numbers) > 1:\n        open('started', 'w').close()\n        time.sleep(1)\n"
         "    for _ in numbers:\n        step()\n    assert not numbers\n"
     )
-    command = [sys.executable, "-m", "lawful", "explain", "slow.py:f", "--all-bounds", "--way", "exhaustive"]
+    command = [
+        sys.executable,
+        "-m",
+        "lawful",
+        "explain",
+        "slow.py:f",
+        "--set",
+        "explain.all-bounds=true",
+        "--set",
+        "explain.way=exhaustive",
+    ]
     run = subprocess.Popen(
-        [*command, "--execution-seconds", "60", "--format", "json"],
+        [*command, "--set", "explain.execution-seconds=60", "--format", "json"],
         cwd=here,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -337,10 +360,11 @@ def test_interrupted_before_anything_was_found(capsys: Capture, monkeypatch: pyt
         assert shown.out == "" and shown.err == "interrupted before anything was found\n"
 
 
-@pytest.mark.parametrize("option", ["--seconds", "--execution-seconds"])
 @pytest.mark.parametrize("value", ["nan", "inf"])
-def test_no_number_of_seconds(capsys: Capture, option: str, value: str) -> None:
-    assert "no number of seconds" in refused(capsys, "sort.py:merge_sort", option, value)
+def test_no_number_of_seconds(capsys: Capture, value: str) -> None:
+    assert "not a number of seconds" in refused(capsys, "sort.py:merge_sort", "--seconds", value)
+    word = f"explain.execution-seconds={value}"
+    assert "a positive number of seconds" in refused(capsys, "sort.py:merge_sort", "--set", word)
 
 
 def test_where_it_fails_is_listed(capsys: Capture, here: Path) -> None:
@@ -357,5 +381,5 @@ def test_in_which_sense_states_are_doomed(capsys: Capture, here: Path) -> None:
     (here / "spin.py").write_text(
         "def go(): pass\ndef main(n: int):\n    go()\n    while n > 0: pass\n    assert False\n"
     )
-    text = told(capsys, "spin.py:main", "--unwind", "1", "--execution-seconds", "0.2")
+    text = told(capsys, "spin.py:main", "--unwind", "1", "--set", "explain.execution-seconds=0.2")
     assert "doomed    state 2 (by the picture alone" in text

@@ -56,7 +56,9 @@ def test_the_text_names_the_branches(capsys: Capture) -> None:
 
 
 def test_a_merge_that_is_one_of_the_branches(capsys: Capture) -> None:
-    found = merged(capsys, "base.py:main", "a.py:main", "base.py:main", "a.py:main", "--max-unwind", "1", code=0)
+    found = merged(
+        capsys, "base.py:main", "a.py:main", "base.py:main", "a.py:main", "--set", "explain.max-unwind=1", code=0
+    )
     assert found["same"] is True and words_of(found, "not_in_a") == []
     assert words_of(found, "not_in_b") == ["functionA functionZ functionB end"], "shown, but what a merge is for"
 

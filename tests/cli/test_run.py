@@ -56,16 +56,16 @@ def test_a_program_that_keeps_the_law(folder: Path) -> None:
     [
         ("", "", 1),
         ("raise SystemExit(3)", "", 3),
-        ("raise SystemExit(3)", "--fail-on finding", 1),
-        ("raise SystemExit(3)", "--fail-on never", 3),
+        ("raise SystemExit(3)", "--set fail-on=finding", 1),
+        ("raise SystemExit(3)", "--set fail-on=never", 3),
         ("raise SystemExit(256)", "", 1),
-        ("", "--fail-on never", 0),
+        ("", "--set fail-on=never", 0),
         ("1 / 0", "", 1),
         ("import os; os._exit(0)", "", 1),
         ("import os; os._exit(3)", "", 3),
-        ("import os; os._exit(3)", "--fail-on finding", 1),
+        ("import os; os._exit(3)", "--set fail-on=finding", 1),
         ("raise KeyboardInterrupt", "", -signal.SIGINT),
-        ("raise KeyboardInterrupt", "--fail-on finding", 1),
+        ("raise KeyboardInterrupt", "--set fail-on=finding", 1),
     ],
 )
 def test_exit_codes(ends: str, options: str, code: int, folder: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_projects_configuration_and_flags_add_up(folder: Path) -> None:
     result = hosted(folder / "sub", "run", "use.py")
     assert result.code == 0
     assert f"sub/use.py:4: {os.path.join('..', 'law.rml')}:" in result.err
-    assert hosted(folder / "sub", "run", "--fail-on", "finding", "use.py").code == 1
+    assert hosted(folder / "sub", "run", "--set", "fail-on=finding", "use.py").code == 1
     both = hosted(folder / "sub", "run", "--law", "files/use-after-close", "use.py")
     assert "2 findings in 2 laws" in both.err
 
@@ -207,7 +207,7 @@ def test_a_program_can_emit_events_of_its_own(folder: Path) -> None:
 
 def test_events_that_find_the_buffer_full_are_counted(folder: Path) -> None:
     (folder / "many.py").write_text("import math\nfor i in range(20000):\n    math.floor(1.5)\n")
-    options = ["--law", "law.rml", "--calls", "math", "--buffer", "10", "--when-full", "drop"]
+    options = ["--law", "law.rml", "--calls", "math", "--set", "buffer=10", "--set", "when-full=drop"]
     result = hosted(folder, "run", *options, "many.py")
     if tracer_choice.choose().name == "python":
         pytest.skip("the pure-Python core drops nothing")
@@ -220,7 +220,7 @@ def test_events_that_find_the_buffer_full_are_counted(folder: Path) -> None:
     [
         ("run", "error[usage]: there is no program to run"),
         ("run --law law.rml", "error[usage]: there is no program to run"),
-        ("run --no-learn use.py", "error[usage]: there is no law to judge the program by"),
+        ("run --no-learn use.py", "error[usage]: there is no law to check the program against"),
         ("run --law nowhere.rml use.py", "error[law-not-found]: nowhere.rml"),
         ("run --law nowhere use.py", "error[law-not-found]: nowhere"),
         ("run --law law.rml nowhere.py", "error[run-not-found]: nowhere.py"),
@@ -231,8 +231,8 @@ def test_events_that_find_the_buffer_full_are_counted(folder: Path) -> None:
         ("run --law law.rml --output use.py -m use", "error[usage]: use.py: the report would overwrite"),
         ("run --law law.rml --trace use.py use.py", "error[usage]: use.py: the trace would overwrite"),
         ("run --law law.rml --trace ./law.rml use.py", "error[usage]: ./law.rml: the trace would overwrite"),
-        ("run --law law.rml --buffer 99999999999999999999 use.py", "error[usage]: invalid value for '--buffer'"),
-        ("run --law law.rml --history 99999999999999999999 use.py", "error[usage]: invalid value for '--history'"),
+        ("run --law law.rml --set buffer=99999999999999999999 use.py", "error[config-value]: --set buffer="),
+        ("run --law law.rml --set history=99999999999999999999 use.py", "error[config-value]: --set history="),
         ("record -o use.py --calls json use.py", "error[usage]: use.py: the trace would overwrite"),
         ("run --law law.rml --trace nowhere/t.jsonl use.py", "error[trace-not-found]: "),
         ("run --law law.rml --calls 1 use.py", "error[scope-pattern]: "),
@@ -309,7 +309,7 @@ main()
     )
     tail = "import time, lawful\nlawful.emit('x')\ntime.sleep(0.3)\nprint('end')\nraise SystemExit(3)\n"
     (folder / "program.py").write_text(USE + tail)
-    command = [sys.executable, "spoiled.py", "run", "--law", "law.rml", "--core", core, "program.py"]
+    command = [sys.executable, "spoiled.py", "run", "--law", "law.rml", "--set", f"core={core}", "program.py"]
     done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("closed\nend\n", 3)
     assert "Traceback" not in done.stderr

@@ -41,7 +41,7 @@ def test_the_report_comes_first(tmp_path: Path, how, output, core):
         "run",
         "--law",
         "files/use-after-close",
-        *(["--core", core] if core else []),
+        *(["--set", f"core={core}"] if core else []),
     ]
     told = subprocess.run([*command, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert told.stdout == output

@@ -70,7 +70,7 @@ def test_if_nothing_is_unusual_one_line_says_so(folder: Path) -> None:
 
 
 def test_the_rules_and_parameters_are_for_those_who_ask(folder: Path) -> None:
-    result = hosted(folder, "run", "--verbose", "--window", "9", "good.py")
+    result = hosted(folder, "run", "--verbose", "--set", "learn.window=9", "good.py")
     assert "enforcing  ab         io.StringIO.read io.StringIO.close" in result.err
     assert "learning" not in result.err
     assert "  window    9\n" in result.err
@@ -83,7 +83,7 @@ def test_a_program_with_nothing_to_learn_from(folder: Path) -> None:
     assert (result.out, result.code) == ("", 0)
     first, second = result.err.splitlines()
     assert first == "nothing was learned: there were no events of objects"
-    assert second.startswith("lawful: only calls of libraries were watched; --public MODULE")
+    assert second.startswith("lawful: this run watched only calls into libraries; --public MODULE")
     told = hosted(folder, "run", "--calls", "io", "nothing.py")
     assert told.err.splitlines() == [first]
 
@@ -114,7 +114,7 @@ def test_always_in_the_configuration(folder: Path) -> None:
     (folder / "pyproject.toml").write_text(TABLE + "always = true\nbudget = 0\n")
     result = hosted(folder, "run", *LAWS, "app.py")
     assert result.err.startswith("0 findings ") and " in 2 laws, " in result.err and " learned" in result.err
-    told = hosted(folder, "run", *LAWS, "--budget", "3", "app.py")
+    told = hosted(folder, "run", *LAWS, "--set", "learn.budget=3", "app.py")
     assert ANOMALY in in_one_line(told)
     none = hosted(folder, "run", *LAWS, "--no-learn", "app.py")
     assert none.err.splitlines()[-1] == "0 findings in 2 laws, 242 events, 1 thread"
@@ -135,7 +135,7 @@ def test_json(folder: Path) -> None:
 
 @pytest.mark.parametrize("core", ["", "python"])
 def test_a_run_and_its_trace_teach_the_same(core: str, folder: Path) -> None:
-    words = ["--core", core] if core else []
+    words = ["--set", f"core={core}"] if core else []
     live = report(folder, *words, "app.py")["learned"]
     written = report(folder, *words, "--trace", "trace.jsonl", "app.py")["learned"]
     hosted(folder, "learn", "--format", "json", "--output", "offline.json", "trace.jsonl")
@@ -152,12 +152,9 @@ def test_a_run_and_its_trace_teach_the_same(core: str, folder: Path) -> None:
 
 
 def test_options_of_the_learner_arrive(folder: Path) -> None:
-    words = (
-        "--window 7 --budget 3 --template a+bb --without-template ab? --strategy ratio --threshold ratio.enforce=0.8"
-    )
-    told = report(folder, *words.split(), *"--seed 5 --no-tune --join result".split(), "app.py")["learned"][
-        "parameters"
-    ]
+    values = "window=7 budget=3 templates=a+bb without-templates=ab? strategy=ratio thresholds.ratio.enforce=0.8"
+    words = [f"--set=learn.{value}" for value in (*values.split(), "seed=5", "tune=false", "joins=result")]
+    told = report(folder, *words, "app.py")["learned"]["parameters"]
     assert (told["window"], told["budget"], told["strategy"], told["seed"]) == (7, 3, "ratio", 5)
     assert (told["tune"], told["joins"], told["thresholds"]["ratio.enforce"]) == (False, ["result"], 0.8)
     assert "a+bb" in told["templates"] and "ab?" not in told["templates"]
@@ -166,21 +163,21 @@ def test_options_of_the_learner_arrive(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "slug"),
     [
-        ("--window -1", "window-range"),
-        ("--window x", "usage"),
-        ("--budget -1", "budget-range"),
-        ("--template abc", "template-letters"),
-        ("--without-template abb", "template-unknown"),
-        ("--strategy nonsense", "strategy-unknown"),
-        ("--threshold ratio.enforce", "usage"),
-        ("--threshold ratio.enforced=1", "threshold-unknown"),
-        ("--join nothing", "join-unknown"),
+        ("--set learn.window=-1", "window-range"),
+        ("--set learn.window=x", "config-value"),
+        ("--set learn.budget=-1", "budget-range"),
+        ("--set learn.templates=abc", "template-letters"),
+        ("--set learn.without-templates=abb", "template-unknown"),
+        ("--set learn.strategy=nonsense", "strategy-unknown"),
+        ("--set learn.thresholds.ratio.enforce", "usage"),
+        ("--set learn.thresholds.ratio.enforced=1", "threshold-unknown"),
+        ("--set learn.joins=nothing", "join-unknown"),
         ("--store app.py", "store-not-ours"),
         ("--store missing/history.db", "store-unreadable"),
-        ("--export rules.txt", "usage"),
-        ("--export missing/rules.rml", "file"),
-        ("--law files --window 3", "usage"),
-        ("--law files --export rules.rml", "usage"),
+        ("--set learn.export=rules.txt", "usage"),
+        ("--set learn.export=missing/rules.rml", "file"),
+        ("--law files --set learn.window=3", "usage"),
+        ("--law files --set learn.export=rules.rml", "usage"),
         ("--no-learn", "usage"),
         ("--no-learn --trace t.jsonl --store history.db", "usage"),
     ],
@@ -226,8 +223,8 @@ def test_what_earlier_runs_had_too_is_known_though_its_line_has_moved(folder: Pa
     again = hosted(folder, "run", "--store", "history.db", "app.py")
     assert again.code == 0
     assert again.err.startswith("nothing new in ")
-    assert again.err.endswith("\n1 anomaly that earlier runs had, too; --known shows it\n")
-    shown = hosted(folder, "run", "--store", "history.db", "--known", "app.py")
+    assert again.err.endswith("\n1 anomaly that earlier runs had, too; --set learn.known=true shows it\n")
+    shown = hosted(folder, "run", "--store", "history.db", "--set", "learn.known=true", "app.py")
     assert shown.code == 0
     assert "Earlier runs had these, too:\n\n1. " in shown.err
     assert shown.err.endswith("\n1 anomaly that earlier runs had, too\n")
@@ -237,7 +234,7 @@ def test_a_store_that_cannot_be_written_in_the_end_is_told(folder: Path) -> None
     (folder / "app.py").write_text(PROGRAM + "work()\nopen('history.db', 'w').write('x' * 200)\n")
     result = hosted(folder, "run", "--store", "history.db", "app.py")
     assert result.code == 1
-    assert "lawful: what was learned is not kept: " in result.err
+    assert "lawful: cannot keep the learned rules: " in result.err
     assert "history.db: this is no SQLite file\n" in result.err
     assert "a new `io.StringIO`" in result.err
     assert "fault" not in result.err
@@ -245,7 +242,7 @@ def test_a_store_that_cannot_be_written_in_the_end_is_told(folder: Path) -> None
 
 def test_what_was_learned_is_a_law(folder: Path) -> None:
     (folder / "app.py").write_text(PROGRAM + "import os\nwork()\nos.chdir('/')\n")
-    assert hosted(folder, "run", "--export", "rules.rml", "app.py").code == 1
+    assert hosted(folder, "run", "--set", "learn.export=rules.rml", "app.py").code == 1
     assert (folder / "rules.rml").exists()
     broken = hosted(folder, "run", "--law", "rules.rml", "app.py")
     assert "app.py:19: rules.rml" in broken.err or "app.py:20: rules.rml" in broken.err
@@ -253,7 +250,7 @@ def test_what_was_learned_is_a_law(folder: Path) -> None:
     kept = hosted(folder, "run", "--law", "rules.rml", "good.py")
     assert (kept.out, kept.code) == ("done\n", 0)
     assert kept.err.startswith("0 findings in ")
-    refused = hosted(folder, "run", "--law", "rules.rml", "--learn", "--export", "rules.rml", "app.py")
+    refused = hosted(folder, "run", "--law", "rules.rml", "--learn", "--set", "learn.export=rules.rml", "app.py")
     assert refused.err.startswith("error[usage]: rules.rml: ")
 
 
@@ -261,10 +258,10 @@ def test_what_was_learned_is_a_law(folder: Path) -> None:
     ("ends", "options", "code"),
     [
         ("raise SystemExit(3)", "", 3),
-        ("raise SystemExit(3)", "--fail-on finding", 1),
-        ("", "--fail-on never", 0),
+        ("raise SystemExit(3)", "--set fail-on=finding", 1),
+        ("", "--set fail-on=never", 0),
         ("1 / 0", "", 1),
-        ("1 / 0", "--fail-on never", 1),
+        ("1 / 0", "--set fail-on=never", 1),
         ("import os; os._exit(0)", "", 1),
         ("import os; os._exit(3)", "", 3),
         ("raise KeyboardInterrupt", "", -signal.SIGINT),

@@ -45,7 +45,7 @@ S ::= epsilon | add T (T.price = add.price;)
 T ::= epsilon | pay {assert 0 <= pay.amount && pay.amount <= T.price;}
 """
 BOUND = "group CartGroup is class shop.Cart;\n" + VIEW
-OPTION = ["--group", "CartGroup=class:shop.Cart"]
+OPTION = ["--set", "groups.CartGroup=class:shop.Cart"]
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_stop_ends_the_program(shop: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["svg", "mmd", "md"])
 def test_a_diagram_is_drawn(shop: Path, suffix: str) -> None:
-    done = lawful(shop, "run", "--law", "bound.view", "--diagram", f"out.{suffix}", "shop.py")
+    done = lawful(shop, "run", "--law", "bound.view", "--set", f"diagram=out.{suffix}", "shop.py")
     assert f"diagram   out.{suffix}" in done.stderr
     text = (shop / f"out.{suffix}").read_text()
     assert "CartView is broken by CartGroup 1 at event 2" in text
@@ -95,14 +95,26 @@ def test_a_diagram_is_drawn(shop: Path, suffix: str) -> None:
 
 def test_there_is_no_diagram_of_nothing(shop: Path) -> None:
     (shop / "shop.py").write_text(APP.replace("check_out(40)", "check_out(4)"))
-    done = lawful(shop, "run", "--law", "bound.view", "--diagram", "out.svg", "shop.py")
+    done = lawful(shop, "run", "--law", "bound.view", "--set", "diagram=out.svg", "shop.py")
     assert (done.returncode, done.stdout) == (0, "paid 26\n")
-    assert "no view was broken: out.svg is not written" in done.stderr and not (shop / "out.svg").exists()
+    assert (
+        "the program broke no view, so Lawful did not write out.svg" in done.stderr and not (shop / "out.svg").exists()
+    )
 
 
 def test_the_json_report_has_the_place_in_the_grammar(shop: Path) -> None:
     lawful(
-        shop, "run", "--law", "bound.view", "--format", "json", "--output", "r.json", "--diagram", "o.svg", "shop.py"
+        shop,
+        "run",
+        "--law",
+        "bound.view",
+        "--format",
+        "json",
+        "--output",
+        "r.json",
+        "--set",
+        "diagram=o.svg",
+        "shop.py",
     )
     (finding,) = json.loads((shop / "r.json").read_text())["findings"]
     assert finding["rejection"]["assertion"] == "0 <= pay.amount"
@@ -127,29 +139,37 @@ def test_who_says_nothing_of_groups_is_told(shop: Path) -> None:
     done = lawful(shop, "run", "--law", "cart.view", "shop.py")
     assert done.returncode == 0
     assert "cart.view is about CartGroup, and nothing says what that is in the program" in done.stderr
-    done = lawful(shop, "run", "--law", "cart.view", "--group", "CartGroup=class:shop.Basket", "shop.py")
+    done = lawful(shop, "run", "--law", "cart.view", "--set", "groups.CartGroup=class:shop.Basket", "shop.py")
     assert "nothing in the program was a CartGroup (class shop.Basket)" in done.stderr.replace("\n", " ")
-    done = lawful(shop, "run", "--law", "cart.view", "--group", "CartGruop=class:shop.Cart", "shop.py")
+    done = lawful(shop, "run", "--law", "cart.view", "--set", "groups.CartGruop=class:shop.Cart", "shop.py")
     assert "no view is about a group CartGruop: did you mean CartGroup?" in done.stderr.replace("\n", " ")
 
 
-@pytest.mark.parametrize("words", [["--group", "CartGroup"], ["--group", "CartGroup=clas:x"]])
-def test_mistakes_come_out_before_the_program_begins(shop: Path, words: list[str]) -> None:
-    done = lawful(shop, "run", "--law", "cart.view", *words, "shop.py")
-    assert (done.returncode, done.stdout) == (2, "") and "error[group-binding]" in done.stderr
+@pytest.mark.parametrize(
+    ("word", "slug"),
+    [
+        ("groups.CartGroup", "usage"),
+        ("groups.CartGroup=7", "config-value"),
+        ("groups.CartGroup=clas:x", "group-binding"),
+        ("group.CartGroup=class:x", "config-unknown-key"),
+    ],
+)
+def test_mistakes_come_out_before_the_program_begins(shop: Path, word: str, slug: str) -> None:
+    done = lawful(shop, "run", "--law", "cart.view", "--set", word, "shop.py")
+    assert (done.returncode, done.stdout) == (2, "") and f"error[{slug}]: " in done.stderr
 
 
 def test_functions_come_from_a_file(shop: Path) -> None:
     (shop / "words.py").write_text("def fair(amount):\n    return amount >= 0\n")
     (shop / "fair.view").write_text(BOUND.replace("0 <= pay.amount && pay.amount <= T.price", "fair(pay.amount)"))
-    done = lawful(shop, "run", "--law", "fair.view", "--functions", "words.py", "shop.py")
+    done = lawful(shop, "run", "--law", "fair.view", "--set", "functions=words.py", "shop.py")
     assert done.returncode == 1 and "pay with fair(pay.amount)" in done.stderr
     lawful(shop, "record", "-o", "t.jsonl", "--law", "bound.view", "shop.py")
-    done = lawful(shop, "check", "fair.view", "--trace", "t.jsonl", "--functions", "words.py")
+    done = lawful(shop, "check", "fair.view", "--trace", "t.jsonl", "--set", "functions=words.py")
     assert done.returncode == 1 and "expected  pay with fair(pay.amount)" in done.stdout
     for name, slug in (("nothing.py", "functions-not-found"), ("broken.py", "functions-failed")):
         (shop / "broken.py").write_text("1 / 0\n")
-        done = lawful(shop, "check", "fair.view", "--trace", "t.jsonl", "--functions", name)
+        done = lawful(shop, "check", "fair.view", "--trace", "t.jsonl", "--set", f"functions={name}")
         assert done.returncode == 2 and f"error[{slug}]" in done.stderr
 
 
@@ -185,7 +205,7 @@ def test_a_spawned_child_knows_groups_and_functions(shop: Path) -> None:
     (shop / "shop.py").write_text(text)
     (shop / "words.py").write_text("def fair(amount):\n    return amount >= 0\n")
     (shop / "fair.view").write_text(VIEW.replace("0 <= pay.amount && pay.amount <= T.price", "fair(pay.amount)"))
-    done = lawful(shop, "run", "--law", "fair.view", *OPTION, "--functions", "words.py", "shop.py")
+    done = lawful(shop, "run", "--law", "fair.view", *OPTION, "--set", "functions=words.py", "shop.py")
     assert done.returncode == 1 and "pay with fair(pay.amount)" in done.stderr, done.stderr
 
 

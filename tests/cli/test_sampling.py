@@ -58,7 +58,17 @@ def test_as_many_objects_are_followed_as_it_takes_and_no_more(folder: Path) -> N
 
 
 def test_confidence_grows_from_run_to_run(folder: Path) -> None:
-    words = ("run", "--policy", "thin.policy", "--law", "bank.toml", "--store", "history.db", "--seed", "3")
+    words = (
+        "run",
+        "--set",
+        "sampling.policy=thin.policy",
+        "--law",
+        "bank.toml",
+        "--store",
+        "history.db",
+        "--set",
+        "sampling.seed=3",
+    )
     (folder / "thin.policy").write_text("policy thin\nstart thin\nstate thin: sample 1 in 10\n")
     counts = [report(folder, *words)[0]["confidence"][0]["laws"][0]["samples"] for _ in range(3)]
     assert 0 < counts[0] < counts[1] < counts[2] < 3 * 500
@@ -80,7 +90,7 @@ def test_a_violation_tells_where_the_object_was_made_and_by_whom(folder: Path) -
 
 
 def test_the_picture_is_drawn(folder: Path) -> None:
-    result = hosted(folder, "run", *SURE, "--law", "bank.toml", "--picture", "p.svg", "bank.py", "500")
+    result = hosted(folder, "run", *SURE, "--law", "bank.toml", "--set", "sampling.picture=p.svg", "bank.py", "500")
     assert result.code == 0
     assert ElementTree.parse(folder / "p.svg").getroot().tag.endswith("svg")
 
@@ -99,13 +109,19 @@ def test_the_projects_configuration_may_ask_for_it(folder: Path) -> None:
         ("--confidence 1", "error[confidence-range]: the confidence must be between 0 and 1"),
         ("--error-rate 0", "error[confidence-range]: the error rate must be between 0 and 1"),
         ("--confidence much", "error[confidence-range]: --confidence: 'much' is no number"),
-        ("--policy tapr", "error[policy-unknown]"),
-        ("--policy none.policy", "error[policy-not-found]"),
-        ("--overhead -5%", "error[policy-overhead]"),
-        ("--overhead 5% --policy taper", "error[usage]: an overhead to hold is a policy of its own"),
-        ("--picture p.svg", "error[usage]: a picture of confidence: but nothing is sampled"),
-        ("--confidence 0.9 --picture p.png", "error[usage]: p.png: the name of a picture ends in .svg"),
-        ("--on-violation count", "error[usage]: violations that are only counted: but nothing is sampled"),
+        ("--set sampling.policy=tapr", "error[policy-unknown]"),
+        ("--set sampling.policy=none.policy", "error[policy-not-found]"),
+        ("--set sampling.overhead=-5%", "error[policy-overhead]"),
+        (
+            "--set sampling.overhead=5% --set sampling.policy=taper",
+            "error[usage]: an overhead to hold is a policy of its own",
+        ),
+        (
+            "--set sampling.picture=p.svg",
+            "error[usage]: there is a picture of confidence to draw, but nothing is sampled",
+        ),
+        ("--confidence 0.9 --set sampling.picture=p.png", "error[usage]: p.png: the name of a picture ends in .svg"),
+        ("--on-violation count", "error[usage]: violations are only counted, but nothing is sampled"),
         ("--confidence 0.9 --store bank.py", "error[store-not-ours]"),
     ],
 )
@@ -147,12 +163,12 @@ def test_a_trace_counts_once_in_a_store(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--trace all.jsonl --first", "error[usage]: --first: where objects are sampled"),
+        ("--trace all.jsonl --first", "error[usage]: --first and sampling cannot be combined"),
         ("--trace all.jsonl all.jsonl", "error[usage]: all.jsonl: the same trace is given twice"),
         ("--trace all.jsonl copy.jsonl", "error[usage]: copy.jsonl: the same trace is given twice"),
         ("--trace all.jsonl all.jsonl --store s.db", "error[usage]: all.jsonl: the same trace is given twice"),
-        ("--trace all.jsonl --picture p.png", "hint: pictures are SVG: --picture p.svg"),
-        ("--trace all.jsonl --policy off(3)", "hint: write `off`"),
+        ("--trace all.jsonl --set sampling.picture=p.png", "hint: pictures are SVG: --set sampling.picture=p.svg"),
+        ("--trace all.jsonl --set sampling.policy=off(3)", "hint: write `off`"),
         ("--trace all.jsonl --confidence 2", "hint: write 0.999 or 99.9%"),
     ],
 )

@@ -358,7 +358,17 @@ def compared(folder: Path, text: str, *options: str, env: dict[str, str] | None 
     """The report, if the program is the same watched and not."""
     (folder / "prog.py").write_text(text, encoding="utf-8")
     env = {"PYTHONWARNINGS": "default::DeprecationWarning", **(env or {})}
-    words = [*options, "--include", "list.append", "--format", "json", "--output", "r.json", "--fail-on", "never"]
+    words = [
+        *options,
+        "--set",
+        "include=list.append",
+        "--format",
+        "json",
+        "--output",
+        "r.json",
+        "--set",
+        "fail-on=never",
+    ]
     done = subprocess.run(
         [sys.executable, "prog.py"], cwd=folder, env=ENVIRONMENT | env, capture_output=True, text=True, timeout=120
     )
@@ -386,7 +396,7 @@ def test_every_event_is_learned_from_once(name: str, tmp_path: Path) -> None:
     assert (report["processes"], report["warnings"]) == (processes, [])
 
 
-WAYS = {"core": ["--core", "python"], "environment": [], "trace": ["--trace", "t.jsonl"]}
+WAYS = {"core": ["--set", "core=python"], "environment": [], "trace": ["--trace", "t.jsonl"]}
 
 
 @pytest.mark.parametrize("name", ["nothing", "few", "_exit", "eight threads", "nested forks", "fork and _exit"])
@@ -409,14 +419,14 @@ def test_workers_hand_in_what_they_learned(name: str, way: str, tmp_path: Path) 
     assert report["warnings"] == []
 
 
-@pytest.mark.parametrize("options", [[], ["--core", "python"], ["--trace", "t.jsonl"]])
+@pytest.mark.parametrize("options", [[], ["--set", "core=python"], ["--trace", "t.jsonl"]])
 def test_counts_of_workers_are_added(options: list[str], tmp_path: Path) -> None:
     text = (
         "import os\ndef use():\n    for _ in range(50):\n        x = []\n        x.append(1)\n        x.clear()\n"
         "for _ in range(3):\n    if os.fork() == 0:\n        use()\n        os._exit(0)\n    os.wait()\nuse()\n"
     )
     (tmp_path / "prog.py").write_text(text)
-    words = ["--include", "list.append", "--include", "list.clear", "--format", "json", "--output", "r.json"]
+    words = ["--set", "include=list.append", "--set", "include=list.clear", "--format", "json", "--output", "r.json"]
     result = hosted(tmp_path, "run", *options, *words, "prog.py")
     assert result.code == 0
     rules = json.loads((tmp_path / "r.json").read_text())["learned"]["rules"]
@@ -443,7 +453,7 @@ def test_ctrl_c_ends_a_program_as_it_does_without_us(tmp_path: Path) -> None:
         _, err = process.communicate(timeout=60)
         return err.strip().splitlines()[-1], process.returncode
 
-    options = ["run", "--include", "list.append", "--format", "json", "--output", "r.json"]
+    options = ["run", "--set", "include=list.append", "--format", "json", "--output", "r.json"]
     assert interrupted([*LAWFUL, *options]) == interrupted([sys.executable]) == ("KeyboardInterrupt", -signal.SIGINT)
     report = json.loads((tmp_path / "r.json").read_text())
     if core.native_tracer is not None:  # in pure Python a signal may strike in the midst of our work, which ends it

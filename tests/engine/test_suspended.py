@@ -34,7 +34,7 @@ print("done")
 def test_a_fork_is_not_seen_to_join_paths(core: str, how: str, tmp_path: Path) -> None:
     (tmp_path / "paths.rml").write_text(LAW)
     (tmp_path / "program.py").write_text(PROGRAM)
-    command = [sys.executable, "-m", "lawful", "run", "--core", core, "--on-violation", how]
+    command = [sys.executable, "-m", "lawful", "run", "--set", f"core={core}", "--on-violation", how]
     done = subprocess.run(
         [*command, "--law", "paths.rml", "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )

@@ -39,7 +39,7 @@ def test_the_program_keeps_both_views(program: str) -> None:
 
 def test_the_bug_is_found_at_once_with_the_diagram_of_figure_9(program: str, tmp_path: Path) -> None:
     picture = tmp_path / "figure-9.mmd"
-    done = lawful("run", "--on-violation", "raise", "--diagram", picture, program, "--bug")
+    done = lawful("run", "--on-violation", "raise", "--set", f"diagram={picture}", program, "--bug")
     assert done.returncode == 1
     # Which worker is too hasty first, and whether it had its command by then, threads settle among themselves.
     number, reason = r"1", "expected  cm (receive Worker.command) in S ::= • cm T"

@@ -269,7 +269,7 @@ def test_nothing_failed_before_a_limit() -> None:
     teacher = ExecutionsTeacher(Toy("ab", lambda unwind: [((0,), False), ((1,), True)]), Limits(paths=1))
     done = learn_from(teacher, SearchSettings(within=Range(unwind=1)))
     error = nothing_failed_error(done, Range(unwind=1), "toy")
-    assert error.message.count("stopped after 1 paths") == 1 and "--max-paths" in str(error.hint)
+    assert error.message.count("stopped after 1 paths") == 1 and "explain.max-paths" in str(error.hint)
 
 
 def test_json_has_what_programs_need() -> None:

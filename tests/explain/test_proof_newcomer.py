@@ -116,7 +116,7 @@ def test_a_c_file_that_does_not_parse(here: Path) -> None:
 @needs_cbmc
 def test_no_assertion_is_reached_within_the_bounds(here: Path) -> None:
     late = lawful(here, "explain", "late.c")
-    refused(late, "explain-unreachable", "unwinding up to 4", "--max-unwind")
+    refused(late, "explain-unreachable", "unwinding up to 4", "explain.max-unwind")
     # What the hint says helps.
     found = lawful(here, "explain", "late.c", "--unwind", "11", "--format", "json")
     assert found.returncode == 0 and json.loads(found.stdout)["words"][0]["word"] == ["f"] * 10 + ["g", "assert"]
@@ -125,8 +125,8 @@ def test_no_assertion_is_reached_within_the_bounds(here: Path) -> None:
 @needs_cbmc
 def test_a_program_without_an_assertion(here: Path) -> None:
     (here / "plain.c").write_text("void f(void) {}\nint main(void) { f(); return 0; }\n")
-    refused(lawful(here, "explain", "plain.c"), "c-no-assertion", "--explain-end")
-    assert lawful(here, "explain", "plain.c", "--explain-end").returncode == 0
+    refused(lawful(here, "explain", "plain.c"), "c-no-assertion", "--error end")
+    assert lawful(here, "explain", "plain.c", "--error", "end").returncode == 0
 
 
 def test_no_cbmc(here: Path) -> None:
@@ -140,7 +140,7 @@ def test_no_cbmc(here: Path) -> None:
     ("missing", "words", "slug"),
     [
         (("pycparser",), "late.c", "explain-extra"),
-        (("z3",), "small.py:f --way symbolic", "explain-way"),
+        (("z3",), "small.py:f --set explain.way=symbolic", "explain-way"),
         pytest.param(("pysat", "pysat.solvers"), "late.c", "explain-extra", marks=needs_cbmc),
     ],
 )
@@ -153,9 +153,9 @@ def test_a_missing_extra(here: Path, missing: tuple[str, ...], words: str, slug:
     "words",
     [
         "small.py:f",
-        "small.py:f --way testing",
-        "small.py:f --learner dont-care",
-        pytest.param("soon.c --teacher asking", marks=needs_cbmc),
+        "small.py:f --set explain.way=testing",
+        "small.py:f --set explain.learner=dont-care",
+        pytest.param("soon.c --set explain.teacher=asking", marks=needs_cbmc),
     ],
 )
 def test_what_goes_without_the_extra(here: Path, words: str) -> None:
@@ -167,7 +167,7 @@ def test_what_goes_without_the_extra(here: Path, words: str) -> None:
 
 def test_a_function_that_never_ends(here: Path) -> None:
     (here / "spin.py").write_text("def f(n: int) -> None:\n    while True:\n        pass\n")
-    done = lawful(here, "explain", "spin.py:f", "--unwind", "1", "--execution-seconds", "0.2")
+    done = lawful(here, "explain", "spin.py:f", "--unwind", "1", "--set", "explain.execution-seconds=0.2")
     refused(done, "explain-unreachable", "3 executions did not end within 0.2 s", "n=0")
 
 
@@ -185,7 +185,9 @@ def test_what_is_not_deterministic_is_named(here: Path) -> None:
 
 
 def test_pytest_node_ids(here: Path) -> None:
-    done = lawful(here, "explain", "test_stack.py::test_run", "--format", "json", "--execution-seconds", "30")
+    done = lawful(
+        here, "explain", "test_stack.py::test_run", "--format", "json", "--set", "explain.execution-seconds=30"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert {" ".join(each["word"]): each["input"] for each in found["words"]} == {
@@ -222,7 +224,7 @@ def test_revisions_of_a_small_project(here: Path) -> None:
         (here / "shop" / "order.py").write_text(order + body)
         git("add", "shop")
         git("commit", "--quiet", "-m", "a change")
-    target = ("--target", "shop.order:process", "--max-unwind", "1")
+    target = ("--target", "shop.order:process", "--set", "explain.max-unwind=1")
     done = lawful(here, "diff", "HEAD~1", "HEAD", *target)
     assert (done.returncode, done.stderr) == (1, "")
     assert "only in HEAD~1: nothing" in done.stdout and "ship > end" in done.stdout and "paid=False" in done.stdout
@@ -239,7 +241,18 @@ def test_ctrl_c_while_cbmc_is_asked(here: Path) -> None:
         "#include <assert.h>\nextern int nondet_int(void);\nvoid f(void) {}\nvoid g(void) {}\n"
         "int main(void) { while (nondet_int()) { f(); if (nondet_int()) g(); } assert(0); return 0; }\n"
     )
-    command = ["explain", "loops.c", "--teacher", "asking", "--all-bounds", "--max-unwind", "9", "--format", "json"]
+    command = [
+        "explain",
+        "loops.c",
+        "--set",
+        "explain.teacher=asking",
+        "--set",
+        "explain.all-bounds=true",
+        "--set",
+        "explain.max-unwind=9",
+        "--format",
+        "json",
+    ]
     # Tells of the first bounds that are done, which nothing in the output does before the end.
     told = (
         "import sys\nfrom lawful.cli import explain_options\nfrom lawful.cli.main import main\n"

@@ -356,7 +356,7 @@ def test_what_an_execution_may_do_that_was_cut_off_is_no_difference() -> None:
     found = diff(("OLD", "NEW"), [cut(["b"], (0,)), ending(["b", "ab"])])
     assert found.verdict == "undecided" and not found.same and not found.complete
     assert not found.side("only_new").certain and not found.side("only_new").ways[0].certain
-    assert found.reached == ("OLD: 1 execution was cut off after the time that each has (--execution-seconds)",)
+    assert found.reached == ("OLD: 1 execution was cut off after the time that each has (explain.execution-seconds)",)
 
 
 def test_what_it_cannot_have_done_is() -> None:

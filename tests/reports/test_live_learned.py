@@ -66,7 +66,8 @@ def test_what_earlier_runs_had_too_is_told_by_all_reports(tmp_path: Path) -> Non
     run = a_run(earlier=ReportedBefore({told: 1}, lambda file, line: ""))
     assert run.findings == [] and not run.failed
     assert render_text(run) == (
-        "nothing new in 81 events; 1 rule learned\n1 anomaly that earlier runs had, too; --known shows it\n"
+        "nothing new in 81 events; 1 rule learned\n1 anomaly that earlier runs had, too; "
+        "--set learn.known=true shows it\n"
     )
     shown = render_text(run, known=True)
     assert shown.startswith(

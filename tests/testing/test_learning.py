@@ -115,8 +115,8 @@ def test_a_store_teaches_later_sessions(project: pytest.Pytester) -> None:
     assert alone[0].endswith("in 130 of 131 uses; not at `app.py:20`")
     again = section(workers(project, "--lawful-store", "history.db", "test_late.py"))
     assert again[0].startswith("nothing new in ")
-    assert again[1] == "1 anomaly that earlier runs had, too; --lawful-known shows it"
-    known = section(workers(project, "--lawful-store", "history.db", "--lawful-known", "test_late.py"))
+    assert again[1] == "1 anomaly that earlier runs had, too; --lawful-set=learn.known=true shows it"
+    known = section(workers(project, "--lawful-store", "history.db", "--lawful-set=learn.known=true", "test_late.py"))
     assert known[0] == "Earlier runs had these, too:"
     assert any("; not at `app.py:" in line for line in known[1:3])
 
@@ -155,7 +155,7 @@ def test_a_store_that_cannot_be_written_in_the_end_is_told(project: pytest.Pytes
     assert result.ret == 0
     lines = section(result)
     assert lines[0] == f"1. {ANOMALY}"
-    assert lines[-1] == "warning: what was learned is not kept: this is no SQLite file"
+    assert lines[-1] == "warning: cannot keep the learned rules: this is no SQLite file"
 
 
 def test_forked_processes_of_tests_teach_too(project: pytest.Pytester) -> None:

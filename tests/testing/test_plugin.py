@@ -287,7 +287,7 @@ def test_the_trace_is_written(project: pytest.Pytester) -> None:
 def test_calls_public_and_fields(project: pytest.Pytester) -> None:
     project.makefile(".toml", pyproject='[tool.pytest.ini_options]\npythonpath = "."\n')
     project.makepyfile(test_it="import json\nimport app\ndef test_it():\n    json.dumps([])\n    app.Door().open()\n")
-    scopes = ("--lawful-calls", "json", "--lawful-public", "app", "--lawful-fields", "app.Door")
+    scopes = ("--lawful-calls", "json", "--lawful-public", "app", "--lawful-set=fields=app.Door")
     result = run(project, *scopes, "--lawful-trace", "out.jsonl")
     assert (result.ret, outcomes(result)) == (0, {"passed": 1})
     events = [json.loads(line) for line in (project.path / "out.jsonl").read_text().splitlines()]

@@ -71,7 +71,7 @@ def test_what_says_nothing_is_refused(folder: Path):
     assert done.returncode == 4 and "nothing is learned or sampled" in done.stdout + done.stderr
     done = run(folder, "--lawful-law", "law.toml", "--lawful-confidence", "2")
     assert done.returncode == 4 and "confidence" in done.stdout + done.stderr
-    done = run(folder, "--lawful-law", "law.toml", "--lawful-seed", "1")
+    done = run(folder, "--lawful-law", "law.toml", "--lawful-set=sampling.seed=1")
     assert done.returncode == 4 and "nothing is sampled" in done.stdout + done.stderr
 
 
@@ -83,7 +83,7 @@ def followed(text: str) -> tuple[str, str]:
 
 def test_a_policy_and_a_seed_decide_who_is_followed(folder: Path):
     (folder / "some.policy").write_text("policy some\nstart on\nstate on: sample 1 in 4\n")
-    words = ("--lawful-law", "law.toml", "--lawful-policy", "some.policy", "--lawful-seed", "7")
+    words = ("--lawful-law", "law.toml", "--lawful-set=sampling.policy=some.policy", "--lawful-set=sampling.seed=7")
     first, again = run(folder, *words), run(folder, *words)
     assert first.returncode == 0 and "(policy: on)" in first.stdout
     made, taken = followed(first.stdout)
@@ -95,9 +95,9 @@ def test_an_overhead_is_held_and_shares_may_be_percents(folder: Path):
     law = ("--lawful-law", "law.toml")
     done = run(folder, *law, "--lawful-confidence", "99%", "--lawful-error-rate", "2%")
     assert samples(done.stdout) == 228 and "reached" in done.stdout
-    done = run(folder, *law, "--lawful-overhead", "5%")
+    done = run(folder, *law, "--lawful-set=sampling.overhead=5%")
     assert done.returncode == 0 and "(policy: " in done.stdout
-    done = run(folder, *law, "--lawful-overhead", "5%", "--lawful-policy", "taper")
+    done = run(folder, *law, "--lawful-set=sampling.overhead=5%", "--lawful-set=sampling.policy=taper")
     assert done.returncode == 4 and "an overhead to hold is a policy of its own" in done.stdout + done.stderr
     done = run(folder, *law, "--lawful-confidence", "sure")
     assert done.returncode == 4 and "lawful-confidence" in done.stdout + done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -118,3 +119,22 @@ def test_what_is_wrong_is_told_before_the_tests(project: pytest.Pytester, words:
     result = run(project, *words)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert f"error[{slug}]" in result.stderr.str()
+
+
+def test_a_file_that_moves_the_rootdir_is_warned_of(project: pytest.Pytester) -> None:
+    """pytest takes a file after an option of a plugin for a path of tests, and looks for its rootdir there, too."""
+    inner = project.path / "inner"
+    inner.mkdir()
+    project.makepyfile(BREAKS)
+    for file in (*project.path.glob("*.py"), project.path / "door.rml", project.path / "pyproject.toml"):
+        file.rename(inner / file.name)
+    known = project.path / "known.json"
+    os.chdir(inner)
+    first = run(project, "--lawful-update-baseline", f"--lawful-baseline={known}")
+    assert "warning" not in first.stdout.str()
+    law = f"--lawful-law={inner / 'door.rml'}"
+    moved = run(project, law, "--lawful-baseline", "../known.json")
+    text = " ".join(section(moved))
+    assert f"rootdir is {project.path}, not {inner}; write --lawful-baseline=../known.json" in text
+    stays = run(project, "--lawful-baseline=../known.json")
+    assert "warning" not in stays.stdout.str() and "1 known" in " ".join(section(stays))

@@ -13,10 +13,8 @@ import click
 from lawful import config
 from lawful.cli import reporting, sampling_options, trace_input
 from lawful.cli.diagrams import Diagrams
-from lawful.cli.options import FILE, NARROW, skip_bad_lines
-from lawful.cli.options import diagram as diagram_option
-from lawful.cli.options import functions as functions_option
-from lawful.cli.options import history as history_option
+from lawful.cli.options import FILE, NARROW, HeadedCommand, set_option, skip_bad_lines
+from lawful.cli.options import store as store_option
 from lawful.diagnostics import Source, printable, render_all
 from lawful.engine import Finding, TraceRun, TraceSettings
 from lawful.engine.suppressions import Suppressions
@@ -46,12 +44,17 @@ Examples:
   lawful check hash_set.rml --trace run.jsonl
   lawful check *.rml --trace monday.jsonl.gz tuesday.jsonl.gz --format json
   tail -f app.jsonl | lawful check files.rml --trace - --first
-  lawful check counts.toml --trace run.jsonl --confidence 0.999 --policy taper
-  lawful check worker.view --trace run.jsonl --diagram broken.svg
+  lawful check counts.toml --trace run.jsonl --confidence 0.999
+  lawful check worker.view --trace run.jsonl --set diagram=broken.svg
 """
+_HEADINGS = {
+    "Traces": ("traces", "skip_bad", "first"),
+    "Sampling": ("confidence", "error_rate", "store"),
+    "Report": ("output", "form", "baseline", "quiet", "no_progress"),
+}
 
 
-class _CheckCommand(click.Command):
+class _CheckCommand(HeadedCommand):
     """Takes several traces after one ``--trace``: words that follow it and are not the names of laws."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -72,8 +75,7 @@ class _CheckCommand(click.Command):
         return super().parse_args(ctx, spread)
 
 
-# Paths are `readable=False`, which only turns click's own check off: our errors say more.
-@click.command(name="check", cls=_CheckCommand, epilog=_EXAMPLES, context_settings=NARROW)
+@click.command(name="check", cls=_CheckCommand, headings=_HEADINGS, epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("laws", metavar="LAW...", nargs=-1, required=True, type=FILE)
 @click.option(
     "--trace",
@@ -82,24 +84,16 @@ class _CheckCommand(click.Command):
     metavar="FILE...",
     multiple=True,
     type=FILE,
-    help="The traces to check. `-` is standard input, judged as it arrives.",
+    help="Check these traces. `-` is standard input, checked as it arrives.",
 )
 @reporting.report_options("standard output")
 @skip_bad_lines
 @click.option("--first", is_flag=True, help="Stop at the first violation.")
-@history_option("How many earlier events to show with a violation, or messages in a diagram.  [default: 10, and 20]")
-@diagram_option
-@functions_option
 @sampling_options.sampling_options
-@click.option("--seed", metavar="N", type=int, help="Of the coins that decide which objects are followed.")
-@click.option(
-    "--store",
-    metavar="FILE",
-    type=FILE,
-    help="If sampling: begin with what this file knows, and add to it what was counted.",
-)
+@store_option
+@set_option
 @click.option("--quiet", "-q", is_flag=True, help="Report violations only: no accepted laws, no summary.")
-@click.option("--no-progress", is_flag=True, help="Show no progress bar.")
+@click.option("--no-progress", is_flag=True, help="Do not show a progress bar.")
 def command(
     laws: tuple[str, ...],
     traces: tuple[str, ...],
@@ -109,22 +103,21 @@ def command(
     update_baseline: bool,
     skip_bad: bool,
     first: bool,
-    history: int | None,
-    diagram: str | None,
-    functions: tuple[str, ...],
     quiet: bool,
     no_progress: bool,
-    picture: str | None,
-    **flags: Any,
+    confidence: float | None,
+    error_rate: float | None,
+    store: str | None,
+    settings: config.Config,
 ) -> int:
     """Check traces against laws.
 
-    Every trace is read once, whatever the number of laws, and in constant memory. Reading a file stops
-    early when no law has anything more to say; a stream is read to its end, unless --first is given. The report has
-    all violations, each with its place, what the law would have accepted there, and which earlier events led to it.
+    Lawful reads every trace once, whatever the number of laws, in constant memory. It stops reading a file when no
+    law can change its verdict; it reads a stream to its end, unless you give --first. The report has all violations:
+    where each is, what the law would have accepted there, and which earlier events led to it.
 
-    With --confidence, --error-rate or --policy, laws about objects are judged on samples of these, and the report says
-    how sure one may be.
+    With --confidence or --error-rate, Lawful checks laws about objects on samples of these, and reports the
+    confidence that it reached.
 
     Exit code: 0, no law was broken; 1, a law was broken; 2, bad usage or bad input.
     """
@@ -132,20 +125,23 @@ def command(
         output = None
     folder = os.fspath(config.find_project(os.getcwd()))
     project = config.load(folder)
-    baseline = baseline or project.baseline
+    baseline = baseline or settings.baseline or project.baseline
     _look_before(laws, traces, output, baseline)
     form = format_of(form, output)
     known = KnownFindings(baseline, folder, update=update_baseline)
-    asked = _sampling_asked(flags, picture, diagram, first)
-    picture = sampling_options.look_at_picture(picture, [*laws, *traces, output, asked.store])
-    diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], history)
-    for path in functions:
+    asked = config.combined(settings.sampling, config.SamplingConfig(confidence, error_rate, store=store))
+    _refuse_together(asked, settings.diagram, first)
+    picture = sampling_options.look_at_picture(asked.picture, [*laws, *traces, output, asked.store])
+    diagram = settings.diagram
+    diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], settings.history)
+    for path in settings.functions:
         from lawful.laws.grammar.functions import load
 
         load(path)
     loaded = _load(laws)
-    suppressions = Suppressions(project.ignore, folder)
-    settings = TraceSettings(skip_bad, first, _HISTORY if history is None else history, _messages_for(form, diagrams))
+    suppressions = Suppressions((*project.ignore, *settings.ignore), folder)
+    history = _HISTORY if settings.history is None else settings.history
+    wanted = TraceSettings(skip_bad, first, history, _messages_for(form, diagrams))
     sampling = _Sampling(asked, loaded, traces, picture) if asked.asked else None
     with trace_input.opened(output) as target, trace_input.rare_collections():
         found = TraceFindings(known.source, known.baseline)
@@ -155,29 +151,25 @@ def command(
         else:
             report = _Written(target, form, known, found, diagrams)
         report.to_file = output is not None
-        check = _Check(loaded, traces, settings, report, sampling, suppressions)
+        check = _Check(loaded, traces, wanted, report, sampling, suppressions)
         code = check.run(progress=not (quiet or no_progress))
     if diagrams is not None and not (diagrams.drawn or quiet or code == _INTERRUPTED):
-        click.echo(f"no view was broken: {printable(str(diagram))} is not written", err=True)
+        click.echo(f"no trace broke a view, so Lawful did not write {printable(str(diagram))}", err=True)
     return code
 
 
-def _sampling_asked(
-    flags: dict[str, Any], picture: str | None, diagram: str | None, first: bool
-) -> config.SamplingConfig:
-    """The options of sampling, if they fit the others."""
-    shared = {name: flags.pop(name) for name in sampling_options.SHARED}
-    asked = sampling_options.given(flags, shared)
-    if not asked.asked and (picture or any(value is not None for value in shared.values())):
-        sampling_options.refuse(picture)
-    if asked.asked and diagram is not None:
-        hint = "leave out --confidence, --error-rate and --policy"
-        raise LawfulError("usage", "there are no diagrams where objects are sampled", hint=hint)
-    if asked.asked and first:
-        message = "--first: where objects are sampled, a violation is one sample of many and does not end it all"
-        hint = "leave out --first, or --confidence, --error-rate and --policy"
+def _refuse_together(asked: config.SamplingConfig, diagram: str | None, first: bool) -> None:
+    """Refuse options that have no effect, or that contradict each other."""
+    if not asked.asked:
+        sampling_options.refuse_unused(asked, "report")
+        return
+    if diagram is not None:
+        hint = "leave out --confidence, --error-rate and --set sampling.policy"
+        raise LawfulError("usage", "diagrams and sampling cannot be combined", hint=hint)
+    if first:
+        message = "--first and sampling cannot be combined: a violation is one sample of many"
+        hint = "leave out --first, or --confidence, --error-rate and --set sampling.policy"
         raise LawfulError("usage", message, hint=hint)
-    return asked
 
 
 def _messages_for(form: str, diagrams: Diagrams | None) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lawful.cli import explain_options
-from lawful.cli.options import NARROW
+from lawful.cli.options import NARROW, HeadedCommand
 
 _EXAMPLES = """
 \b
@@ -19,11 +19,13 @@ Examples:
 """
 
 
-@click.command(name="diff", epilog=_EXAMPLES, context_settings=NARROW)
+@click.command(
+    name="diff", cls=HeadedCommand, headings=explain_options.HEADINGS, epilog=_EXAMPLES, context_settings=NARROW
+)
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
-@click.option("--target", metavar="TARGET", help="What to compare, where OLD and NEW are revisions or folders.")
-@explain_options.options(learners=("auto", "words", "table", "tree"))
+@click.option("--target", metavar="TARGET", help="Compare this target, if OLD and NEW are revisions or folders.")
+@explain_options.options
 def command(
     old: str,
     new: str,

@@ -8,12 +8,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from lawful import config
 from lawful.cli import trace_input
-from lawful.cli.options import FILE, text_or_json
+from lawful.cli.options import FILE, set_option, text_or_json
 from lawful.cli.options import options as option_group
 from lawful.diagnostics import printable
 from lawful.errors import LawfulError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 Form = Literal["text", "json"]
 _ENDINGS = (".svg", ".dot", ".mmd", ".html", ".json")
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _number = click.IntRange(min=1)
 _INTERRUPTED = 130
@@ -39,85 +39,52 @@ class _Seconds(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = super().convert(value, param, ctx)
         if not math.isfinite(found):
-            self.fail(f"{value} is no number of seconds", param, ctx)
+            self.fail(f"{value} is not a number of seconds", param, ctx)
         return found
 
 
 _seconds = _Seconds(min=0, min_open=True)
 
 
-_EXPLORING_OPTIONS = (
-    click.option("--event", "events", metavar="PATTERN", multiple=True, help="An event to see. Repeatable."),
+HEADINGS = {
+    "What to explain": ("traces", "target", "error", "inputs"),
+    "Events": ("events", "kinds"),
+    "C programs": ("include", "define"),
+    "How far to look": ("unwind", "word_length", "seconds"),
+    "Report": ("form", "outputs", "no_progress"),
+}
+
+options = option_group(
+    click.option(
+        "--event", "events", metavar="PATTERN", multiple=True, help="Show events that match PATTERN. Repeatable."
+    ),
     click.option(
         "--event-kind",
         "kinds",
         type=click.Choice(["entries", "branches", "calls", "emits", "learn"]),
         multiple=True,
-        help="Which kinds of events. Repeatable.",
+        help="Show events of this kind. Repeatable.",
     ),
-    click.option("--error", metavar="ERROR", help="An exception, an assertion's line, or end: KeyError, file.py:17."),
-    click.option("--inputs", metavar="FILE.py:NAME", help="Where the inputs of a Python function come from."),
-    click.option("--samples", metavar="N", type=_number, default=2000, show_default=True, help="Of --way testing."),
-    click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of --way testing."),
+    click.option(
+        "--error",
+        metavar="ERROR",
+        help="Explain this error: an exception (KeyError), the line of an assertion (file.py:17), or `end` for"
+        " executions that end without an error.",
+    ),
+    click.option("--inputs", metavar="FILE.py:NAME", help="Take the inputs of a Python function from NAME."),
     click.option(
         "--include",
         metavar="FOLDER",
         multiple=True,
         type=FILE,
-        help="Where headers of a C program are. Repeatable.",
+        help="Look for headers of a C program in FOLDER. Repeatable.",
     ),
-    click.option("--define", metavar="NAME=VALUE", multiple=True, help="A macro of a C program. Repeatable."),
-    click.option("--unwind", metavar="B", type=_number, help="Fix the loops of C, the size of inputs of Python."),
-    click.option("--word-length", metavar="N", type=_number, help="Fix how many events a word can have."),
-    click.option("--max-unwind", metavar="B", type=_number, default=4, show_default=True, help="Search up to this."),
+    click.option("--define", metavar="NAME=VALUE", multiple=True, help="Define a macro of a C program. Repeatable."),
     click.option(
-        "--max-word-length", metavar="N", type=_number, default=40, show_default=True, help="Search up to this."
+        "--unwind", metavar="B", type=_number, help="Unwind loops of C programs, and bound inputs of Python, by B."
     ),
-    click.option("--all-bounds", is_flag=True, help="Go on to the greatest bounds, also when nothing changes."),
-    click.option(
-        "--way",
-        type=click.Choice(["auto", "exhaustive", "symbolic", "testing"]),
-        default="auto",
-        show_default=True,
-        help="How a Python program is explored.",
-    ),
-    click.option(
-        "--teacher",
-        type=click.Choice(["one-run", "asking"]),
-        default="one-run",
-        show_default=True,
-        help="How a C program is explored: at once, or a process for each question.",
-    ),
-)
-_LIMIT_AND_OUTPUT_OPTIONS = (
-    click.option("--seconds", metavar="S", type=_seconds, help="Stop after this time."),
-    click.option(
-        "--max-words",
-        metavar="N",
-        type=_number,
-        default=100_000,
-        show_default=True,
-        help="Stop after so many words.",
-    ),
-    click.option(
-        "--max-paths", metavar="N", type=_number, default=1_000_000, show_default=True, help="And executions."
-    ),
-    click.option(
-        "--execution-seconds",
-        metavar="S",
-        type=_seconds,
-        default=2.0,
-        show_default=True,
-        help="Cut an execution off after this time.",
-    ),
-    click.option(
-        "--execution-memory",
-        metavar="MB",
-        type=_number,
-        default=1024,
-        show_default=True,
-        help="And when it needs more memory, in Python.",
-    ),
+    click.option("--word-length", metavar="N", type=_number, help="Follow at most N events of an execution."),
+    click.option("--seconds", metavar="S", type=_seconds, help="Stop after S seconds."),
     text_or_json,
     click.option(
         "-o",
@@ -126,43 +93,32 @@ _LIMIT_AND_OUTPUT_OPTIONS = (
         metavar="FILE",
         multiple=True,
         type=FILE,
-        help="Write it there too: .svg, .dot, .mmd, .html or .json. Repeatable.",
+        help="Also write the result to FILE: .svg, .dot, .mmd, .html or .json. Repeatable.",
     ),
-    click.option("--no-progress", is_flag=True, help="Show no progress."),
+    click.option("--no-progress", is_flag=True, help="Do not show progress."),
+    set_option,
 )
+"""The options of `explain`, `diff` and `merge`, for `settings` and `show`."""
 
-
-def options(*, learners: tuple[str, ...]) -> Callable[[_Command], _Command]:
-    """The options of all three commands, for `settings` and `show`."""
-    learner = click.option(
-        "--learner",
-        type=click.Choice(learners),
-        default="auto",
-        show_default=True,
-        help="How the automaton is made.",
-    )
-    return option_group(*_EXPLORING_OPTIONS, learner, *_LIMIT_AND_OUTPUT_OPTIONS)
+_CONFIGURED = {
+    "all_bounds": "every",
+    "max_words": "words",
+    "max_paths": "paths",
+    "execution_seconds": "seconds_per_execution",
+    "execution_memory": "megabytes",
+}
+"""Keys of `[tool.lawful.explain]` whose setting has another name."""
 
 
 def settings(flags: dict[str, Any]) -> ExplainSettings:
-    """What the options say."""
-    from lawful.explain.bounds import Range
-    from lawful.explain.settings import ExplainSettings
-    from lawful.explain.teacher import Limits
+    """The settings that the options and the project's configuration ask for."""
+    from lawful.explain.settings import with_changes
 
-    same = ("events", "kinds", "error", "inputs", "way", "samples", "seed", "include", "define", "teacher", "learner")
-    bounds = ("unwind", "word_length", "max_unwind", "max_word_length")
-    return ExplainSettings(
-        **{name: flags[name] for name in same},
-        within=Range(**{name: flags[name] for name in bounds}, every=flags["all_bounds"]),
-        limits=Limits(
-            words=flags["max_words"],
-            paths=flags["max_paths"],
-            seconds=flags["seconds"],
-            seconds_per_execution=flags["execution_seconds"],
-            megabytes=flags["execution_memory"],
-        ),
-    )
+    project = config.load(os.fspath(config.find_project(os.getcwd())))
+    configured = vars(config.combined(project.explain, flags["settings"].explain))
+    changes = {_CONFIGURED.get(name, name): value for name, value in configured.items() if value is not None}
+    given = ("events", "kinds", "error", "inputs", "include", "define", "unwind", "word_length", "seconds")
+    return with_changes(None, changes | {name: flags[name] for name in given})
 
 
 def show(

@@ -109,14 +109,13 @@ def command(
     update_baseline: bool,
     skip_bad: bool,
     no_progress: bool,
-    known: bool,
     **flags: Any,
 ) -> int:
     """Learn rules from traces, and report what breaks them.
 
-    A rule is a pattern of two events of one object, such as `open close`. Those that are kept nearly everywhere
-    are enforced; the report has the places where they are not, the most striking first, with a good and a bad use
-    of each. Objects of different traces are different objects. More is read from [tool.lawful.learn] in the
+    A rule is a pattern of two events of one object, such as `open close`. Lawful enforces the rules that nearly all
+    uses keep, and reports the places that break them, the most striking first, with a good and a bad use of each.
+    Objects of different traces are different objects. Further settings come from [tool.lawful.learn] in the
     pyproject.toml of the current project.
 
     Exit code: 0, no anomalies; 1, there are some; 2, bad usage or bad input.
@@ -152,7 +151,9 @@ def command(
     learner.change(all_rules=all_rules)
     if export is not None:
         options.export(learner, export)
-    told_how = _Told(format_of(form, output), output, rules=all_rules, moves=moves, known=known, seconds=work.seconds)
+    told_how = _Told(
+        format_of(form, output), output, rules=all_rules, moves=moves, known=bool(asked.known), seconds=work.seconds
+    )
     code = _tell(learner, work.names, told_how, accepted, folder)
     if failed is not None:
         raise failed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawful import config
-from lawful.cli.options import FILE, options
+from lawful.cli.options import options, store
 from lawful.cli.trace_input import look_at_output, opened, words
 from lawful.errors import LawfulError
 
@@ -30,54 +30,53 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 
 
 learner_options = options(
-    click.option("--window", metavar="N", type=int, help="How many events later a rule is still seen.  [default: 25]"),
-    click.option("--budget", metavar="N", type=int, help="How many anomalies you want to look at.  [default: 10]"),
+    click.option(
+        "--window", metavar="N", type=int, help="Relate events that are at most N events apart.  [default: 25]"
+    ),
+    click.option("--budget", metavar="N", type=int, help="Report at most about N anomalies.  [default: 10]"),
     click.option(
         "--template",
         "templates",
         metavar="PATTERN",
         multiple=True,
-        help="Another template: a regular expression over a and b, such as `a+bb`.",
+        help="Add a template: a regular expression over a and b, such as `a+bb`.",
     ),
     click.option(
         "--without-template",
         "without_templates",
         metavar="PATTERN",
         multiple=True,
-        help="Not this template; `all`: none of the usual nine.",
+        help="Leave out this template; `all` leaves out the usual nine.",
     ),
-    click.option("--strategy", metavar="TEXT", help="Which rules count.  [default: meet(count, ratio, context)]"),
+    click.option(
+        "--strategy", metavar="TEXT", help="Choose which rules count.  [default: meet(count, ratio, context)]"
+    ),
     click.option(
         "--threshold",
         "thresholds",
         metavar="NAME=NUMBER",
         multiple=True,
         callback=_thresholds,
-        help="Where a threshold of the strategy begins, such as ratio.enforce=0.9.",
+        help="Set the start of a threshold, such as ratio.enforce=0.9.",
     ),
-    click.option("--seed", metavar="N", type=int, help="Of the tuner's choices.  [default: 0]"),
-    click.option("--tune/--no-tune", default=None, help="Move thresholds to keep to the budget, or leave them."),
+    click.option("--seed", metavar="N", type=int, help="Seed the tuner's random choices.  [default: 0]"),
+    click.option("--tune/--no-tune", default=None, help="Move thresholds to meet the budget, or leave them."),
     click.option(
         "--join",
         "joins",
         metavar="WORDS",
         multiple=True,
-        help="Learn rules of several objects: result, arguments, family.",
+        help="Learn rules about several objects: result, arguments, family.",
     ),
-    click.option(
-        "--store",
-        metavar="FILE",
-        type=FILE,
-        help="Begin with what this file knows, and add to it what was counted. Only what is new is reported.",
-    ),
-    click.option("--known", is_flag=True, help="With a store: show what earlier runs had, too."),
+    store,
+    click.option("--known", is_flag=True, help="Also report the anomalies that earlier runs in the store had."),
 )
 """How rules are learned. What is in range, the learner itself knows: it says the same to all who ask."""
 
 
 def given(flags: Mapping[str, Any]) -> config.LearnConfig:
     """The options in the form of the configuration."""
-    return config.LearnConfig(**{**flags, "joins": words(flags["joins"])})
+    return config.LearnConfig(**{**flags, "joins": words(flags["joins"]), "known": flags["known"] or None})
 
 
 def parameters(asked: config.LearnConfig, **more: Any) -> Parameters:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lawful.cli import explain_options
-from lawful.cli.options import NARROW
+from lawful.cli.options import NARROW, HeadedCommand
 
 _EXAMPLES = """
 \b
@@ -18,13 +18,15 @@ Examples:
 """
 
 
-@click.command(name="merge", epilog=_EXAMPLES, context_settings=NARROW)
+@click.command(
+    name="merge", cls=HeadedCommand, headings=explain_options.HEADINGS, epilog=_EXAMPLES, context_settings=NARROW
+)
 @click.argument("base", metavar="BASE")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.argument("merged", metavar="MERGED")
-@click.option("--target", metavar="TARGET", help="What to compare, where the versions are revisions or folders.")
-@explain_options.options(learners=("auto", "words", "table", "tree"))
+@click.option("--target", metavar="TARGET", help="Compare this target, if the versions are revisions or folders.")
+@explain_options.options
 def command(
     base: str,
     a: str,

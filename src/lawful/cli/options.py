@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -17,23 +17,57 @@ NARROW = {"max_content_width": 80}
 FILE = click.Path(readable=False)
 """The path of a file. `readable=False` turns off click's own check, because our errors say more."""
 
-text_or_json = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+text_or_json = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Choose the format.",
+)
 skip_bad_lines = click.option(
-    "--skip-bad-lines", "skip_bad", is_flag=True, help="Go on after lines that are no events, and count them."
+    "--skip-bad-lines", "skip_bad", is_flag=True, help="Skip lines that are not events, and count them."
 )
-functions = click.option(
-    "--functions",
-    metavar="FILE.py",
+store = click.option(
+    "--store",
+    metavar="FILE",
+    type=FILE,
+    help="Keep the counts of all runs in FILE, start with them, and report only what is new.",
+)
+
+
+def _settings(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> config.Config:
+    return config.from_words(words)
+
+
+set_option = click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
     multiple=True,
-    type=FILE,
-    help="Run this file first: views may call its functions.",
+    callback=_settings,
+    help="Set KEY of [tool.lawful] for this run, as learn.window=50. `docs/configuration.md` lists all keys.",
 )
-diagram = click.option(
-    "--diagram",
-    metavar="OUT.svg",
-    type=FILE,
-    help="Draw how a view was broken; .mmd or .md for Mermaid. Further violations go to OUT-2.svg and so on.",
-)
+"""Settings that are too rare for an option of their own. The value of the parameter is a `config.Config`."""
+
+
+class HeadedCommand(click.Command):
+    """A command whose help shows the options under headings."""
+
+    def __init__(self, *args: Any, headings: Mapping[str, Sequence[str]], **more: Any) -> None:
+        """`headings` has the names of the parameters under each heading; all others come last."""
+        super().__init__(*args, **more)
+        self._headings = headings
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shown = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        rows = {param.name: row for param in shown if (row := param.get_help_record(ctx)) is not None}
+        headed = {name for names in self._headings.values() for name in names}
+        others = [name for name in rows if name not in headed]
+        for heading, names in (*self._headings.items(), ("Other options", others)):
+            if here := [rows[name] for name in names if name in rows]:
+                with formatter.section(heading):
+                    formatter.write_dl(here)
 
 
 def options(*several: Decorator) -> Decorator:
@@ -50,11 +84,6 @@ def options(*several: Decorator) -> Decorator:
 def laws(text: str) -> Decorator:
     """`--law`, with its help."""
     return click.option("--law", "laws", metavar="FILE|NAME", multiple=True, type=FILE, help=text)
-
-
-def history(text: str) -> Decorator:
-    """`--history`, with its help."""
-    return click.option("--history", metavar="N", type=click.IntRange(0, config.MAX_COUNT), help=text)
 
 
 def repeatable(name: str, metavar: str, text: str) -> Decorator:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from lawful import config
-from lawful.cli.options import functions, options, repeatable
+from lawful.cli.options import HeadedCommand, options, repeatable, set_option
 from lawful.cli.protected_output import notify
 from lawful.cli.trace_input import keep
 from lawful.config import find_project
 from lawful.diagnostics import Source, render_all
-from lawful.engine.watch_settings import BUFFER, WatchSettings
+from lawful.engine.watch_settings import WatchSettings
 from lawful.errors import LawError, LawfulError
 from lawful.laws.loader import find_laws, is_shipped, load_law
 from lawful.run_setup import watch_settings
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MODULE = "lawful.module"
 
 
-class ProgramCommand(click.Command):
+class ProgramCommand(HeadedCommand):
     """Takes its own options up to the program's name; all words that follow are the program's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -64,47 +64,11 @@ def _has_optional_value(option: click.Option) -> bool:
     return not option.is_flag and isinstance(option.flag_value, str)
 
 
-def _groups(
-    ctx: click.Context, param: click.Parameter, words: Sequence[str]
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What each group is; several options about one group add up."""
-    if not words:
-        return ()
-    from lawful.laws.grammar.groups import read_option
-
-    found: dict[str, tuple[str, ...]] = {}
-    for name, binding in map(read_option, words):
-        found[name] = (*found.get(name, ()), str(binding))
-    return tuple(found.items())
-
-
 scope_options = options(
-    repeatable("--calls", "PKG", "Watch the calls that the program's own code makes into this package."),
+    repeatable("--calls", "PKG", "Watch the calls that your code makes into this package."),
     repeatable("--public", "PKG", "Watch the public functions and methods of this package."),
-    repeatable("--fields", "CLASS", "Watch the attributes of this class where own code uses them."),
-    repeatable("--include", "PATTERN", "Only this: a qualified name, a file, or access:private."),
-    repeatable("--exclude", "PATTERN", "Not this."),
-    click.option(
-        "--buffer",
-        metavar="N",
-        type=click.IntRange(1, config.MAX_COUNT),
-        help=f"How many events may wait.  [default: {BUFFER}]",
-    ),
-    click.option(
-        "--when-full",
-        type=click.Choice(config.WHEN_FULL),
-        help="Let the program wait, or drop events and count them.  [default: block]",
-    ),
-    click.option("--core", type=click.Choice(config.CORES), help="How to watch.  [default: the best there is]"),
-    functions,
-    click.option(
-        "--group",
-        "groups",
-        metavar="NAME=KIND:WHAT",
-        multiple=True,
-        callback=_groups,
-        help="What a group of a view is: class:app.Worker, task:worker-*, actor:app.Worker or module:app.net.",
-    ),
+    repeatable("--exclude", "PATTERN", "Do not watch names or files that match PATTERN."),
+    set_option,
 )
 """What to watch, and how."""
 
@@ -168,10 +132,11 @@ def warn_before_run(session: Session, both: config.Config) -> None:
             notify(text)
         for text in unbound(session.laws, dict(session.settings.groups)):
             notify(
-                f"{text}: only messages that it tells of by lawful.emit are seen; say it with --group, or in the view"
+                f"{text}: Lawful sees only the messages that it emits by lawful.emit; say what the group is in the"
+                " view, or with --set groups.NAME=class:app.Worker"
             )
     scope = session.settings.scope
     if scope.calls or scope.public or scope.fields:
         return
     for law in session.setup.watched.unnamed:
-        notify(f"{law.name} is about events of any name, and nothing says which: use --calls, --public or --fields")
+        notify(f"{law.name} matches events of any name; say what to watch with --calls, --public or --set fields=CLASS")

@@ -26,7 +26,13 @@ Examples:
 """
 
 
-@click.command(name="record", cls=program_options.ProgramCommand, epilog=_EXAMPLES, context_settings=options.NARROW)
+@click.command(
+    name="record",
+    cls=program_options.ProgramCommand,
+    headings={"What to record": ("laws", "calls", "public", "exclude")},
+    epilog=_EXAMPLES,
+    context_settings=options.NARROW,
+)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--output",
@@ -34,32 +40,34 @@ Examples:
     "trace",
     metavar="OUT",
     type=options.FILE,
-    help="The trace: .jsonl, .json, and these with .gz or .zst after it.",
+    help="Write the trace to OUT: .jsonl or .json, or these with .gz or .zst after it.",
 )
-@options.laws("Record what this law can match; it is not judged.")
+@options.laws("Record the events that this law can match; the law itself is not checked.")
 @program_options.scope_options
-@click.option("--quiet", "-q", is_flag=True, help="Do not say how much was recorded.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not print how many events were recorded.")
 @click.pass_context
-def command(ctx: click.Context, /, program: tuple[str, ...], quiet: bool, **flags: Any) -> Callable[[], int]:
+def command(
+    ctx: click.Context, /, program: tuple[str, ...], quiet: bool, settings: config.Config, **flags: Any
+) -> Callable[[], int]:
     """Run a program under watch and write its trace.
 
     The program runs as `python SCRIPT ARGUMENTS` or `python -m MODULE ARGUMENTS` would run it, with the same output
-    and the same exit code. Options of Lawful come before its name. What is recorded is what --calls, --public and
-    --fields ask for, and what the laws can match. The trace is written while the program runs, and is complete up to
-    the last moment if it is killed.
+    and the same exit code. Put Lawful's options before its name. Lawful records what --calls and --public name, and
+    what the laws can match. It writes the trace while the program runs: if the program is killed, the trace is
+    complete up to that moment.
 
     Exit code: the program's own.
     """
     found = program_options.find_program(ctx, program)
-    both, settings = program_options.combined_settings(found, config.Config(**flags))
-    if settings.trace is None:
+    both, watched = program_options.combined_settings(found, config.combined(settings, config.Config(**flags)))
+    if watched.trace is None:
         raise LawfulError("usage", "there is no trace to write", hint="name it: -o run.jsonl")
-    scope = settings.scope
+    scope = watched.scope
     if not (scope.calls or scope.public or scope.fields or both.laws):
         hint = "--calls stdlib records the calls into the standard library, --public PKG those of a package's functions"
         raise LawfulError("usage", "nothing says what to record", hint=hint)
     laws = program_options.load_laws(both.laws, both.functions)
-    host = ProgramHost(found, replace(settings, judge=False), laws, lambda session: _report(session, quiet))
+    host = ProgramHost(found, replace(watched, judge=False), laws, lambda session: _report(session, quiet))
     program_options.warn_before_run(host.session, both)
     return host
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import click
 
-from lawful import config
 from lawful.cli.options import FILE, Decorator, options
 from lawful.diagnostics import printable
 from lawful.reports.formats import FORMATS
 
-_GUESSED = "text, or by the name of the report: .json, .sarif, .xml, .html"
+_GUESSED = "by the name of FILE: .json, .sarif, .xml, .html; else text"
 
 
 def report_options(where: str) -> Decorator:
     """Options of the report; `where` says to which place it goes by default."""
-    update = f"Write all findings into the baseline: from now on they are known.  [default: {config.BASELINE}]"
     return options(
         click.option("--output", "-o", metavar="FILE", type=FILE, help=f"Write the report there.  [default: {where}]"),
-        click.option("--format", "form", type=click.Choice(FORMATS), help=f"[default: {_GUESSED}]"),
-        click.option("--baseline", metavar="FILE", type=FILE, help="Hide the findings that this file knows."),
-        click.option("--update-baseline", is_flag=True, help=update),
+        click.option("--format", "form", type=click.Choice(FORMATS), help=f"Choose the format.  [default: {_GUESSED}]"),
+        click.option("--baseline", metavar="FILE", type=FILE, help="Hide the known findings that this file lists."),
+        click.option("--update-baseline", is_flag=True, hidden=True),  # of `lawful baseline update`
     )
 
 

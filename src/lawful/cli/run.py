@@ -1,8 +1,8 @@
-"""``lawful run``: a program under the eyes of laws."""
+"""``lawful run``: runs a program, checks laws and learns rules while it runs, and reports at its end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,42 +41,50 @@ Examples:
 """
 
 
-@click.command(name="run", cls=program_options.ProgramCommand, epilog=_EXAMPLES, context_settings=options.NARROW)
+_HEADINGS = {
+    "Laws": ("laws",),
+    "What to watch": ("calls", "public", "exclude", "trace"),
+    "Learning": ("learn", "store"),
+    "Sampling": ("confidence", "error_rate"),
+    "Report": ("output", "form", "baseline", "serve", "quiet", "verbose"),
+    "On violation": ("on_violation",),
+}
+
+
+@click.command(
+    name="run",
+    cls=program_options.ProgramCommand,
+    headings=_HEADINGS,
+    epilog=_EXAMPLES,
+    context_settings=options.NARROW,
+)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
-@options.laws("A law: a file, or a name of the catalogue that comes with Lawful.")
+@options.laws("Check this law: a file, or a name in the catalogue, such as std.")
 @program_options.scope_options
-@click.option("--trace", metavar="OUT", type=options.FILE, help="Write the events to this file while the program runs.")
+@click.option("--trace", metavar="OUT", type=options.FILE, help="Write all events to this file.")
 @reporting.report_options("standard error")
 @click.option(
     "--on-violation",
     type=click.Choice(config.ON_VIOLATION),
-    help="Report it at the end, raise lawful.Violation before the call that breaks the law, stop the program, or, if"
-    " sampling, only count it.  [default: report]",
+    help="Report a violation at the end, raise lawful.Violation before the call that breaks the law, stop the"
+    " program, or (when sampling) only count it.  [default: report]",
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(config.FAIL_ON),
-    help="Exit with 1 for findings even if the program's own code is another, or never for them.",
-)
-@options.history("How many earlier events to show with a finding.  [default: 10]")
-@options.diagram
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing if nothing was found.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing if Lawful finds nothing.")
 @click.option(
     "--learn/--no-learn",
     default=None,
-    help="Learn rules, and report what breaks them.  [default: if there is no law]",
+    help="Learn rules, and report what breaks them.  [default: learn if there is no law]",
 )
-@learning_options.learner_options
+@options.store
 @sampling_options.sampling_options
 @click.option(
     "--serve",
     metavar="[=PORT]",
     is_flag=False,
     flag_value="0",
-    help="Show the run in a browser while it goes on, and steer it there.",
+    help="Show the run in a browser while it runs, and control it there.",
 )
-@click.option("--verbose", "-v", is_flag=True, help="Show the rules that were learned, and by which parameters.")
-@click.option("--export", metavar="FILE.rml", type=options.FILE, help="Write the enforced rules there, as a law.")
+@click.option("--verbose", "-v", is_flag=True, help="Also print the learned rules and their parameters.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -86,31 +94,34 @@ def command(
     verbose: bool,
     learn: bool | None,
     serve: str | None,
-    known: bool,
+    output: str | None,
+    form: str | None,
+    update_baseline: bool,
+    settings: config.Config,
+    store: str | None,
+    confidence: float | None,
+    error_rate: float | None,
     **flags: Any,
 ) -> Callable[[], int]:
-    """Run a program under watch: judge what it does, or learn what it does.
+    """Run a program, check what it does against laws, or learn rules from it.
 
     The program runs as `python SCRIPT ARGUMENTS` or `python -m MODULE ARGUMENTS` would run it, with the same output
-    and the same exit code. Options of Lawful come before its name. What is watched is what the laws can match, and
-    what --calls, --public and --fields ask for. Without a law, rules are learned while the program runs: by default
-    from the calls that its own code makes to objects of libraries. With --confidence or --error-rate, laws about
-    objects are judged on as many of these as it takes to be so sure. More is read from [tool.lawful] in the
-    pyproject.toml of the program's project.
+    and the same exit code. Put Lawful's options before its name. Lawful watches what the laws can match, and what
+    --calls and --public name. Without a law, Lawful learns rules while the program runs: by default from the calls
+    that your code makes to objects of libraries. With --confidence or --error-rate, Lawful samples objects until it
+    reaches that confidence. Further settings come from [tool.lawful] in the project's pyproject.toml.
 
-    Exit code: the program's own; if that is 0 and something was found, 1.
+    Exit code: the program's own. If that is 0 and Lawful found something, 1.
     """
     found = program_options.find_program(ctx, program)
-    paths = {name: flags.pop(name) for name in ("output", "form", "export", "picture", "diagram", "update_baseline")}
-    learning = {name: flags.pop(name) for name in config.settings(config.LearnConfig) if name in flags}
-    sampling = sampling_options.given(flags, learning)
-    given = config.Config(**flags, sampling=sampling, learn=learning_options.given(learning))
-    both, settings = program_options.combined_settings(found, given)
+    sampling = config.SamplingConfig(confidence, error_rate, store=store)
+    given = config.combined(settings, config.Config(**flags, learn=config.LearnConfig(store=store), sampling=sampling))
+    both, watched = program_options.combined_settings(found, given)
     learns = bool(not both.laws or both.learn.always) if learn is None else learn
-    settings, memory = _settings(both, settings, learning, learns, paths)
+    watched, memory = _with_sampling_and_learning(both, given, watched, learns)
     laws = program_options.load_laws(both.laws, both.functions)
-    needed = [*found.files, *both.laws, *both.functions, settings.trace, both.learn.store, both.sampling.store]
-    outputs = _Outputs.opened(both, settings, needed, **paths)
+    needed = [*found.files, *both.laws, *both.functions, watched.trace, both.learn.store, both.sampling.store]
+    outputs = _Outputs.opened(both, watched, needed, output=output, form=form, update_baseline=update_baseline)
     confidence_history = sampling_options.confidence_history(both.sampling.store, laws) if both.sampling.asked else None
 
     def report(session: Session) -> None:
@@ -118,11 +129,11 @@ def command(
             _keep(session.learner.learner, memory, outputs.export)
         if session.sampler is not None:
             sampling_options.keep(session.sampler.confidence, confidence_history, outputs.picture)
-        outputs.write(session, quiet=quiet, verbose=verbose, known=known)
+        outputs.write(session, quiet=quiet, verbose=verbose, known=bool(both.learn.known))
         if not quiet and outputs.form == "text" and not _chosen_scope(both):
             _suggest_public(session)
 
-    host = ProgramHost(found, outputs.settings(settings), laws, report, both.fail_on)
+    host = ProgramHost(found, outputs.settings(watched), laws, report, both.fail_on)
     if memory is not None and host.session.learner is not None:
         memory.recall(host.session.learner.learner)
     if confidence_history is not None and host.session.sampler is not None:
@@ -133,26 +144,27 @@ def command(
     return host
 
 
-def _settings(
-    both: config.Config, settings: WatchSettings, learning: Mapping[str, Any], learns: bool, paths: Mapping[str, Any]
+def _with_sampling_and_learning(
+    both: config.Config, given: config.Config, settings: WatchSettings, learns: bool
 ) -> tuple[WatchSettings, LearningHistory | None]:
-    """The settings with sampling and learning, as asked for, and the learner's store; refuses what says nothing."""
+    """The settings with sampling and learning, as asked for, and the learner's store.
+
+    Refuses options in `given` (the command line) that would have no effect.
+    """
     if not (both.laws or settings.trace or learns):
-        hint = "--law FILE, a name of the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
-        raise LawfulError("usage", "there is no law to judge the program by, and no trace to write", hint=hint)
+        hint = "--law FILE, a name in the catalogue as in --law files, or laws in [tool.lawful] of pyproject.toml"
+        raise LawfulError("usage", "there is no law to check the program against, and no trace to write", hint=hint)
     samples = both.sampling.asked
     if samples:
         settings = sampling_options.sampled(settings, both.sampling, laws=bool(both.laws))
-    elif paths["picture"] is not None or settings.on_violation == "count":
-        sampling_options.refuse(paths["picture"])
+    else:
+        sampling_options.refuse_unused(given.sampling, settings.on_violation, learns=learns)
     if learns:
         return with_learner(settings, both.learn)
-    shared = sampling_options.SHARED if samples else ()
-    unused = [paths["export"], *(value for name, value in learning.items() if name not in shared)]
-    if any(value not in (None, ()) for value in unused):
+    if replace(given.learn, store=None) != config.LearnConfig() or (given.learn.store and not samples):
         hint = "leave out --no-learn"
         if both.laws:
-            hint = "add --learn: with laws, rules are learned only if it is asked for"
+            hint = "add --learn: with laws, Lawful learns rules only if you ask for it"
         raise LawfulError("usage", "there are options for learning, but nothing is learned", hint=hint)
     return settings, None
 
@@ -178,14 +190,12 @@ class _Outputs:
         *,
         output: str | None,
         form: str | None,
-        export: str | None,
-        picture: str | None,
-        diagram: str | None,
         update_baseline: bool,
     ) -> _Outputs:
-        """Refuses what cannot be written, before the program begins. `needed` are files that must stay."""
-        export = learning_options.look_at_export(export, [*needed, output])
-        picture = sampling_options.look_at_picture(picture, [*needed, output, export])
+        """Refuses files that cannot be written, before the program begins. `needed` are files that must stay."""
+        diagram = both.diagram
+        export = learning_options.look_at_export(both.learn.export, [*needed, output])
+        picture = sampling_options.look_at_picture(both.sampling.picture, [*needed, output, export])
         known = _known(both.baseline, settings, update=update_baseline)
         others = [*needed, export, picture, both.baseline]
         file = open_report(output, others)
@@ -207,7 +217,7 @@ class _Outputs:
         if self.diagrams is not None:
             self.diagrams.draw(session.live, session.live.findings, session.settings.main or "")
             if not self.diagrams.drawn and not quiet:
-                notify(f"no view was broken: {self.diagram} is not written")
+                notify(f"the program broke no view, so Lawful did not write {self.diagram}")
         write_report(session, self.file, self.form, quiet, verbose, known=self.known, earlier=known)
 
 
@@ -219,12 +229,12 @@ def _serve(session: Session, port: str, program: tuple[str, ...]) -> None:
     from lawful.web import dashboard_start, serving
 
     if not port.isdecimal() or int(port) > 65535:
-        hint = "--serve takes any that is free, --serve=8000 that one"
-        raise LawfulError("usage", f"{port!r:.60} is no port", hint=hint)
+        hint = "--serve takes any free port, --serve=8000 takes port 8000"
+        raise LawfulError("usage", f"{port!r:.60} is not a port", hint=hint)
     socket, token = serving.listen("127.0.0.1", int(port)), serving.new_token()
     shown = serving.location(*serving.address(socket), token)
     dashboard_start.start_dashboard(session, socket, token, program=" ".join(program))
-    notify(f"this run is shown at {shown}")
+    notify(f"the dashboard is at {shown}")
 
 
 def _known(baseline: str | None, settings: WatchSettings, *, update: bool) -> KnownFindings | None:
@@ -248,7 +258,7 @@ def _suggest_public(session: Session) -> None:
     from lawful.learning.window_protocol import RuleState
 
     if not any(rule.state == RuleState.ENFORCING for rule in session.learner.learner.rules()):
-        notify("only calls of libraries were watched; --public MODULE watches methods of the program's own")
+        notify("this run watched only calls into libraries; --public MODULE also watches your own classes")
 
 
 def _keep(learner: Learner, memory: LearningHistory | None, export: str | None) -> None:
@@ -262,6 +272,6 @@ def _keep(learner: Learner, memory: LearningHistory | None, export: str | None) 
         try:
             step()
         except LawfulError as error:
-            notify(f"what was learned is not kept: {error.where}: {error.message}")
+            notify(f"cannot keep the learned rules: {error.where}: {error.message}")
         except OSError as error:
-            notify(f"what was learned is not kept: {error}")
+            notify(f"cannot keep the learned rules: {error}")

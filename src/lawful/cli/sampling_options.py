@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lawful import config
 from lawful.atomic_write import atomic_write
-from lawful.cli.options import FILE, options
+from lawful.cli.options import options
 from lawful.cli.protected_output import notify
 from lawful.cli.trace_input import look_at_output, number
 from lawful.diagnostics import printable
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from lawful.engine.watch_settings import WatchSettings
     from lawful.laws.protocol import Law
 
-_NAMES = ("confidence", "error_rate", "policy", "overhead")
-SHARED = ("seed", "store")
-"""Options of the learner that mean the same here."""
-
 
 def _number(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
     return None if text is None else number(param.opts[0], text)
@@ -37,35 +33,16 @@ sampling_options = options(
         "--confidence",
         metavar="SHARE",
         callback=_number,
-        help="Follow objects until one can be this sure of a law, as 0.99999.  [default: 0.999 if sampling]",
+        help="Sample objects until Lawful is this sure, as 0.99999.  [default: 0.999 when sampling]",
     ),
     click.option(
         "--error-rate",
         metavar="RATE",
         callback=_number,
-        help="Of what one is sure: that fewer objects than this break it.  [default: 0.001 if sampling]",
-    ),
-    click.option(
-        "--policy",
-        metavar="NAME|FILE",
-        help="How many objects are followed, and when: off, taper, taper(8), coverage, or a .policy file."
-        "  [default: off if sampling]",
-    ),
-    click.option("--overhead", metavar="SHARE", help="Follow as many objects as this cost allows, as 5%."),
-    click.option(
-        "--picture",
-        metavar="OUT.svg",
-        type=FILE,
-        help="Draw confidence and overhead against time.",
+        help="Rule out a larger share of violating objects than this.  [default: 0.001 when sampling]",
     ),
 )
-"""Options for confidence and cost. Values are checked where they are used."""
-
-
-def given(flags: dict[str, Any], learn: Mapping[str, Any]) -> config.SamplingConfig:
-    """The options in the form of the configuration; they are taken out of `flags`. Seed and store are shared."""
-    told = {name: flags.pop(name) for name in _NAMES}
-    return config.SamplingConfig(**told, **{name: learn.get(name) for name in SHARED})
+"""Options for confidence. The values are checked where they are used."""
 
 
 def sampled(settings: WatchSettings, asked: config.SamplingConfig, *, laws: bool) -> WatchSettings:
@@ -78,11 +55,21 @@ def sampled(settings: WatchSettings, asked: config.SamplingConfig, *, laws: bool
     return replace(settings, demand=sample_tracking.demand(asked))
 
 
-def refuse(picture: str | None) -> None:
-    """Options of sampling say nothing if nothing is sampled."""
-    what = "a picture of confidence" if picture is not None else "violations that are only counted"
-    hint = "add --confidence, --error-rate or --policy"
-    raise LawfulError("usage", f"{what}: but nothing is sampled", hint=hint)
+def refuse_unused(given: config.SamplingConfig, on_violation: str, *, learns: bool = False) -> None:
+    """Refuse options of sampling where nothing is sampled. `learns`: a store is for what was learned."""
+    unused = [
+        what
+        for what, wanted in (
+            ("there is a picture of confidence to draw", given.picture is not None),
+            ("there is a seed for sampling", given.seed is not None),
+            ("there is a store", given.store is not None and not learns),
+            ("violations are only counted", on_violation == "count"),
+        )
+        if wanted
+    ]
+    if unused:
+        hint = "add --confidence, --error-rate or --set sampling.policy=off"
+        raise LawfulError("usage", f"{unused[0]}, but nothing is sampled", hint=hint)
 
 
 def look_at_picture(path: str | None, inputs: Iterable[str | None]) -> str | None:
@@ -90,13 +77,10 @@ def look_at_picture(path: str | None, inputs: Iterable[str | None]) -> str | Non
     if path is None:
         return None
     if not path.endswith(".svg"):
-        raise LawfulError("usage", "the name of a picture ends in .svg", where=path, hint=_svg(path))
+        hint = f"pictures are SVG: --set sampling.picture={printable(os.path.splitext(path)[0])}.svg"
+        raise LawfulError("usage", "the name of a picture ends in .svg", where=path, hint=hint)
     look_at_output(path, inputs, "picture")
     return os.path.abspath(path)
-
-
-def _svg(path: str) -> str:
-    return f"pictures are SVG: --picture {printable(os.path.splitext(path)[0])}.svg"
 
 
 def confidence_history(store: str | None, laws: Sequence[Law]) -> ConfidenceHistory | None:
@@ -135,6 +119,6 @@ def keep(
             with atomic_write(picture) as file:
                 file.write(reports.picture(confidence.summary()))
     except LawfulError as error:
-        notify(f"what was counted is not kept: {error.where}: {error.message}")
+        notify(f"cannot keep the samples: {error.where}: {error.message}")
     except OSError as error:
-        notify(f"what was counted is not kept: {error}")
+        notify(f"cannot keep the samples: {error}")

@@ -124,7 +124,7 @@ class Explanation:
     """Whether this is only the best there was when the user pressed Ctrl-C."""
 
     ends: bool = False
-    """Whether the "error" is the program's end: this explains a program, not an error (`--explain-end`)."""
+    """Whether the "error" is the program's end: this explains a program, not an error (`--error end`)."""
 
     reached: tuple[str, ...] = ()
     """Limits that were reached, each a sentence."""

@@ -236,13 +236,13 @@ def nothing_failed_error(run: LearningRun, within: Range, target: str) -> Lawful
     report = run.teacher.report
     unwind, length = within.unwinds()[-1], within.lengths(1)[-1]
     reasons = dict.fromkeys((*report.reached, *run.search.reached, *report.shown_warnings()))
-    hint = "larger bounds: --max-unwind, --max-word-length; another error: --error; all it does: --explain-end"
+    hint = "try larger bounds (--set explain.max-unwind=8), another --error, or --error end for all that it does"
     if report.slow:
-        hint = "executions were cut off before they failed: allow each more time with --execution-seconds"
+        hint = "executions were cut off before they failed: try --set explain.execution-seconds=10"
     elif report.long:
-        hint = "executions were cut off before they failed: --max-word-length follows them further"
+        hint = "executions were cut off before they failed: --set explain.max-word-length=80 follows them further"
     elif report.reached or run.search.reached:
-        more = "--seconds, --max-words, --max-paths or --execution-memory"
+        more = "--seconds, or explain.max-words, explain.max-paths or explain.execution-memory with --set"
         hint = f"a limit was reached before anything failed: allow more with {more}"
     return LawfulError(
         "explain-unreachable",
@@ -262,7 +262,7 @@ def _learner_name(learner: LearnerName, teacher: Teacher) -> str:
         raise LawfulError(
             "explain-learner",
             "this teacher answers questions only, and cannot list all failing words",
-            hint="--learner table, tree or dont-care; or --teacher one-run",
+            hint="--set explain.learner=table, tree or dont-care; or --set explain.teacher=one-run",
         )
     return learner
 

@@ -183,7 +183,7 @@ class TeacherReport:
         if not self.slow:
             return tuple(self.reached)
         many = "executions were" if self.slow > 1 else "execution was"
-        return (*self.reached, f"{self.slow:,} {many} cut off after the time that each has (--execution-seconds)")
+        return (*self.reached, f"{self.slow:,} {many} cut off after the time that each has (explain.execution-seconds)")
 
     def shown_warnings(self) -> tuple[str, ...]:
         """The warnings. An event that was not seen may still happen, if executions were left out."""

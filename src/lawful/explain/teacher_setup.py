@@ -94,8 +94,8 @@ def _python_source(
     from lawful.explain.teachers.python.execution_source import PythonSource
     from lawful.explain.teachers.python.options import EventChoice
 
-    hint = "--learner table asks, and needs no other teacher"
-    _refuse(settings.teacher != "one-run", "--teacher asking is for C programs", hint)
+    hint = "--set explain.learner=table asks queries, and needs no other teacher"
+    _refuse(settings.teacher != "one-run", "explain.teacher=asking is for C programs", hint)
     _refuse_c_options(settings)
     kinds = tuple(kind for kind in settings.kinds if kind != "learn")
     _refuse(len(kinds) < len(settings.kinds), "--event-kind learn is for C programs", "Python's is emits")
@@ -118,7 +118,8 @@ def _of_c(target: CTarget, settings: ExplainSettings, stack: ExitStack) -> Teach
     from lawful.explain.teachers.c import c_teacher
 
     _refuse(settings.inputs is not None, "--inputs are for Python programs: a C program is looked at for all inputs")
-    _refuse(settings.way != "auto", f"--way {settings.way} is for Python programs", "--teacher one-run or asking")
+    hint = "--set explain.teacher=one-run or asking"
+    _refuse(settings.way != "auto", f"explain.way={settings.way} is for Python programs", hint)
     teacher = c_teacher(
         target.file,
         target.function,

@@ -59,7 +59,7 @@ def compare_versions(
         raise LawfulError(
             "explain-learner",
             "where words are taken freely, versions differ in words that neither of them has",
-            hint="another --learner",
+            hint="choose another explain.learner",
         )
     shared, interrupted, reached = _search_bounds(programs, versions, sides, how)
     found = _Comparing(shared, versions, sides, interrupted).comparison(kind, target, narrowed)

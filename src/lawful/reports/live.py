@@ -26,7 +26,7 @@ def report_lines(
     width: int = WIDTH,
     details: bool = False,
     known: bool = False,
-    option: str = "--known",
+    option: str = "--set learn.known=true",
 ) -> Iterator[Line]:
     """The whole report: all findings, then the summary; with `details`, also which rules were learned, and how.
 

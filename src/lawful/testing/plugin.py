@@ -15,7 +15,7 @@ from lawful.engine.wording import count, message
 from lawful.errors import LawfulError
 from lawful.reports.live import report_lines
 from lawful.testing.session_reports import SessionReports
-from lawful.testing.session_watch import SessionOptions, SessionWatch, changed_findings, read_options
+from lawful.testing.session_watch import SessionOptions, SessionWatch, changed_findings, moved_rootdir, read_options
 from lawful.testing.workers import WorkerResults, pack
 
 _P = ParamSpec("_P")
@@ -33,6 +33,7 @@ def begin(config: pytest.Config, options: argparse.Namespace) -> None:
     try:
         chosen = read_options(options, config.rootpath, worker)
         reports = SessionReports(chosen)
+        reports.said += moved_rootdir(config.invocation_params.args, options.file_or_dir, config.rootpath)
         watch = SessionWatch(chosen)
         config.add_cleanup(watch.stop)  # also if there is never a session
         if worker is not None or not _distributes(options):
@@ -241,9 +242,9 @@ class Plugin:
             return
         folder = self._chosen.settings.scope.project
         details = self._config.option.verbose >= _DETAILS
-        known = self._config.option.lawful_known
+        option = "--lawful-set=learn.known=true"
         lines = report_lines(
-            live, folder, width=writer.fullwidth, details=details, known=known, option="--lawful-known"
+            live, folder, width=writer.fullwidth, details=details, known=self._chosen.known, option=option
         )
         for line in lines:
             for span in line:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,23 +43,25 @@ class SessionOptions:
     form: str = "text"
     baseline: str | None = None
     update: bool = False  # or write the baseline?
+    known: bool = False  # show the anomalies of earlier sessions, too
 
 
 def read_options(options: argparse.Namespace, rootdir: Path, worker: str | None) -> SessionOptions:
     """The options of the command line together with the project's configuration."""
     project = find_project(rootdir)
-    values = {name.removeprefix("lawful_"): value for name, value in vars(options).items()}
-    sampling = config.SamplingConfig(**{name: values[name] for name in config.settings(config.SamplingConfig)})
-    given = config.Config(
-        laws=tuple(options.lawful_law),
-        calls=tuple(options.lawful_calls),
-        public=tuple(options.lawful_public),
-        fields=tuple(options.lawful_fields),
-        trace=options.lawful_trace,
-        baseline=options.lawful_baseline,
-        fail_on="finding" if options.lawful_fail else None,
-        learn=config.LearnConfig(store=options.lawful_store),
-        sampling=sampling,
+    store = options.lawful_store
+    given = config.combined(
+        config.from_words(options.lawful_set),
+        config.Config(
+            laws=tuple(options.lawful_law),
+            calls=tuple(options.lawful_calls),
+            public=tuple(options.lawful_public),
+            trace=options.lawful_trace,
+            baseline=options.lawful_baseline,
+            fail_on="finding" if options.lawful_fail else None,
+            learn=config.LearnConfig(store=store),
+            sampling=config.SamplingConfig(options.lawful_confidence, options.lawful_error_rate, store=store),
+        ),
     )
     both = config.combined(config.load(os.fspath(project)), given)
     if both.trace is not None:
@@ -74,18 +77,19 @@ def read_options(options: argparse.Namespace, rootdir: Path, worker: str | None)
     learns: bool | None = options.lawful_learn
     if learns is None:
         learns = bool(not laws or both.learn.always)
-    chosen = _reporting(SessionOptions(settings, laws, both.fail_on == "finding"), options, both.baseline)
+    chosen = SessionOptions(settings, laws, both.fail_on == "finding", known=bool(both.learn.known))
+    chosen = _reporting(chosen, options, both.baseline)
     if both.sampling.asked:
         chosen = _sampling(chosen, both.sampling, laws)
     if learns:
         settings, memory = with_learner(chosen.settings, both.learn)
         return replace(chosen, settings=settings, memory=memory)
-    if options.lawful_store is not None and not both.sampling.asked:
+    if store is not None and not both.sampling.asked:
         hint = "add --lawful-learn, or --lawful-confidence"
         raise LawfulError("usage", "there is a store, but nothing is learned or sampled", hint=hint)
-    if options.lawful_seed is not None and not both.sampling.asked:
-        hint = "add --lawful-confidence, --lawful-error-rate, --lawful-policy or --lawful-overhead"
-        raise LawfulError("usage", "there is a seed, but nothing is sampled", hint=hint)
+    if given.sampling.seed is not None and not both.sampling.asked:
+        hint = "add --lawful-confidence, --lawful-error-rate or --lawful-set=sampling.policy=off"
+        raise LawfulError("usage", "there is a seed for sampling, but nothing is sampled", hint=hint)
     return chosen
 
 
@@ -94,7 +98,7 @@ def _reporting(chosen: SessionOptions, options: argparse.Namespace, baseline: st
     output: str | None = options.lawful_output
     form = format_of(options.lawful_format, output)
     if output is None and form not in ("text", "github"):
-        hint = "add --lawful-output FILE"
+        hint = "add --lawful-output=FILE"
         raise LawfulError("usage", f"a report in the format {form} needs a file", hint=hint)
     if output is not None:
         output = os.path.abspath(output)  # tests may change the folder
@@ -107,15 +111,31 @@ def _reporting(chosen: SessionOptions, options: argparse.Namespace, baseline: st
 def _refuse_python_file(path: str, what: str) -> None:
     """Refuse to overwrite Python code: a user who forgets the option's file names the tests in its place."""
     if path.endswith(".py") and os.path.exists(path):
-        hint = "the option is followed by the name of a new file, and then by the tests"
+        hint = "write --lawful-output=FILE or --lawful-trace=FILE, and then the tests"
         raise LawfulError("usage", f"the {what} would overwrite Python code", where=path, hint=hint)
+
+
+def moved_rootdir(words: Sequence[str], tests: Sequence[str], rootdir: Path) -> list[str]:
+    """Warnings about file names after an option of Lawful that pytest took for paths of tests.
+
+    pytest looks for its rootdir before it knows the options of plugins. `--lawful-baseline FILE` has a test path, then.
+    """
+    expected = find_project(os.path.commonpath([os.path.abspath(test.partition("::")[0]) for test in tests or ["."]]))
+    if rootdir == expected:
+        return []
+    return [
+        f"warning: pytest took the file after {option} for a test path, so its rootdir is {rootdir}, not {expected}; "
+        f"write {option}={path}"
+        for option, path in pairwise(words)
+        if option.startswith("--lawful-") and "=" not in option and os.path.exists(path) and path not in tests
+    ]
 
 
 def _sampling(chosen: SessionOptions, asked: config.SamplingConfig, laws: tuple[Law, ...]) -> SessionOptions:
     from lawful.engine import sample_tracking
 
     if not laws:
-        hint = "--lawful-law FILE: an invariant, or any law about objects"
+        hint = "--lawful-law=FILE: an invariant, or any law about objects"
         raise LawfulError("usage", "there is a confidence to reach, but no law to be confident of", hint=hint)
     confidence_history = None
     if asked.store is not None:
@@ -243,13 +263,13 @@ class SessionWatch:
             try:
                 self._confidence_history.keep(self.live.tracking.confidence)
             except LawfulError as error:
-                self.live.warn(f"what was counted is not kept: {error.message}")
+                self.live.warn(f"cannot keep the samples: {error.message}")
         if self._memory is None or self.live.learner is None:
             return
         try:
             self._memory.keep(self.live.learner.learner)
         except LawfulError as error:
-            self.live.warn(f"what was learned is not kept: {error.message}")
+            self.live.warn(f"cannot keep the learned rules: {error.message}")
         self.live.learner.learner.change(all_rules=False)
 
     def fail(self, error: Exception) -> None:

@@ -22,7 +22,16 @@ CORES = tracer_choice.available()
 def watched(name: str, program: str, folder: Path, core: str) -> dict[str, Any]:
     shutil.copy(EXAMPLES / f"{name}.{program}.py", folder / "program.py")
     report = folder / "report.json"
-    options = ["--law", str(EXAMPLES / f"{name}.toml"), "--core", core, "--format", "json", "--output", str(report)]
+    options = [
+        "--law",
+        str(EXAMPLES / f"{name}.toml"),
+        "--set",
+        f"core={core}",
+        "--format",
+        "json",
+        "--output",
+        str(report),
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "lawful", "run", *options, "program.py"],
         cwd=folder,

@@ -108,7 +108,7 @@ def run(folder: Path, program: str, law: str, *options: str) -> tuple[int, dict[
 
 @pytest.mark.parametrize("core", tracer_choice.available())
 def test_writes_in_own_code_are_seen(core: str, tmp_path: Path) -> None:
-    code, found, _ = run(tmp_path, PROGRAM, LAW, "--core", core)
+    code, found, _ = run(tmp_path, PROGRAM, LAW, "--set", f"core={core}")
     assert code == 1
     assert sorted({finding["line"] for finding in found["findings"]}) == MARKED
     by_law = {finding["law"]: 0 for finding in found["findings"]}
@@ -161,7 +161,7 @@ class = "__main__.Account"
 always = "o.open and args[0] > 0"
 on = "called('pay')"
 """
-    code, found, output = run(tmp_path, program, law, "--core", core, "--on-violation", "raise")
+    code, found, output = run(tmp_path, program, law, "--set", f"core={core}", "--on-violation", "raise")
     assert (code, output.split()) == (1, ["paid", "5", "refused", "-5", "closed"])
     assert sum(finding["count"] for finding in found["findings"]) == 2
     assert found["warnings"] == []
@@ -187,6 +187,6 @@ for change in (-1, -1, 1, -1, -1):
     print(count.rc, end=" ")
 """
     law = '[[invariant]]\nclass = "__main__.Count"\nalways = "o.rc >= 0"\n'
-    code, found, output = run(tmp_path, program, law, "--core", core, "--on-violation", "raise")
+    code, found, output = run(tmp_path, program, law, "--set", f"core={core}", "--on-violation", "raise")
     assert (code, output.split()) == (1, ["no", "0", "no", "0", "1", "0", "no", "0"])
     assert sum(finding["count"] for finding in found["findings"]) == 3

@@ -28,8 +28,11 @@ LAW = "files/use-after-close"
 def run(folder: Path, text: str, *arguments: str) -> tuple[Result, dict[str, Any], list[dict[str, Any]]]:
     """The result, the report and the trace of a program."""
     (folder / "prog.py").write_text(text, encoding="utf-8")
-    options = ["--law", LAW, "--trace", "t.jsonl", "--format", "json", "--output", "r.json", "--fail-on", "never"]
-    options += ["--core", tracer_choice.choose().name]  # by name: where it is the slow one, Lawful need not say so
+    options = ["--law", LAW, "--trace", "t.jsonl", "--format", "json", "--output", "r.json", "--set", "fail-on=never"]
+    options += [
+        "--set",
+        f"core={tracer_choice.choose().name}",
+    ]  # by name: where it is the slow one, Lawful need not say so
     # Not in a folder of pytest's: names of sockets must be short.
     with tempfile.TemporaryDirectory() as temporary:
         result = hosted(folder, "run", *options, "prog.py", *arguments, env={"TMPDIR": temporary})

@@ -19,8 +19,8 @@ from lawful import core
 from lawful.sources.python import tracer_choice
 
 LAWFUL = [sys.executable, str(Path(lawful.__file__).parent / "__main__.py"), "run"]
-LAWFUL += ["--law", "files", "--calls", "stdlib", "--fail-on", "never", "--output", os.devnull]
-LAWFUL += ["--core", tracer_choice.choose().name]  # by name: where it is the slow one, Lawful need not say so
+LAWFUL += ["--law", "files", "--calls", "stdlib", "--set", "fail-on=never", "--output", os.devnull]
+LAWFUL += ["--set", f"core={tracer_choice.choose().name}"]  # by name: where it is the slow one, Lawful need not say so
 
 # Each is run as a script by both; what they print and how they end must be the same.
 PROGRAMS = {

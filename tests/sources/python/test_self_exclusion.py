@@ -29,7 +29,7 @@ LAW = "asked matches {event: 'func_pre', name: 'os.path.exists' | 'genericpath.e
 def test_a_program_that_forks_asks_for_no_files(core: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "asked.rml").write_text(LAW)
-    command = [sys.executable, "-W", "ignore", "-m", "lawful", "run", "--core", core, "--law", "asked.rml"]
+    command = [sys.executable, "-W", "ignore", "-m", "lawful", "run", "--set", f"core={core}", "--law", "asked.rml"]
     command += ["--format", "json", "--output", "report.json", "program.py"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
     report = json.loads((tmp_path / "report.json").read_text())
@@ -52,7 +52,18 @@ def test_signals_are_kept_from_a_thread() -> None:
 @pytest.mark.parametrize("core", tracer_choice.available())
 def test_what_our_own_threads_do_is_not_recorded(core: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import time\ntime.sleep(0.3)\n")
-    command = [sys.executable, "-m", "lawful", "record", "--core", core, "--public", "signal", "--public", "enum"]
+    command = [
+        sys.executable,
+        "-m",
+        "lawful",
+        "record",
+        "--set",
+        f"core={core}",
+        "--public",
+        "signal",
+        "--public",
+        "enum",
+    ]
     command += ["-o", "trace.jsonl", "program.py"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
     assert (tmp_path / "trace.jsonl").read_text() == ""

@@ -245,8 +245,8 @@ except ValueError:
         "run",
         "--law",
         "files/use-after-close",
-        "--core",
-        core_name,
+        "--set",
+        f"core={core_name}",
         str(program),
     ]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, cwd=tmp_path)

@@ -146,7 +146,7 @@ def load(path: str) -> None:
     before = dict(_registered)
     spec = importlib.util.spec_from_file_location(f"lawful_functions_{len(_files)}", full)
     if spec is None or spec.loader is None or not os.path.isfile(full):
-        hint = "--functions takes a file of Python, as functions.py"
+        hint = "`functions` names a Python file, as --set functions=functions.py"
         raise LawfulError("functions-not-found", "there is no such file of Python", where=path, hint=hint)
     module = importlib.util.module_from_spec(spec)
     try:

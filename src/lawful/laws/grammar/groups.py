@@ -47,12 +47,3 @@ def read_groups(
 ) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
     """The same for several groups, each by its name."""
     return tuple((name, tuple(read_binding(text, where=where) for text in texts)) for name, texts in groups)
-
-
-def read_option(text: str) -> tuple[str, Binding]:
-    """What `--group` says: `WorkerGroup=class:app.Worker`."""
-    name, equals, rest = text.partition("=")
-    if not equals or not name.strip():
-        hint = "name it, and say what it is: --group WorkerGroup=class:app.Worker"
-        raise LawfulError("group-binding", f"`{text}` does not say which group is what", where="--group", hint=hint)
-    return name.strip(), read_binding(rest, where="--group")

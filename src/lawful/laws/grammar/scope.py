@@ -172,7 +172,7 @@ class Scope:
                 operands = self._terms(expression.operands)
                 if function is None:
                     near = did_you_mean(name.text, function_names())
-                    hint = "lawful.grammar.function registers one from Python, --functions a file of them"
+                    hint = "lawful.grammar.function registers one from Python, --set functions=FILE.py a file of them"
                     hint = f"did you mean `{near}`?" if near else hint
                     raise checker.refuse(
                         "view-unknown-function", f"there is no function `{name.text}`", name.span, hint

@@ -152,7 +152,7 @@ def test_an_assertion_by_its_line(write: Write) -> None:
 
 def test_nothing_to_fail(write: Write) -> None:
     error = refused("c-no-assertion", write("int main(void) { Learn(1); return 0; }"))
-    assert "--explain-end" in str(error.hint)
+    assert "--error end" in str(error.hint)
     # One that cannot be reached does not count.
     refused("c-no-assertion", write("void f(void) { assert(0); } int main(void) { Learn(1); return 0; }"))
 

@@ -226,7 +226,7 @@ def test_executions_that_change_later_ones_cannot_be_run_apart_symbolically(prog
     text = "seen = []\ndef again(): pass\ndef main(n: int):\n    seen.append(n)\n    if len(seen) > 1: again()\n"
     with program(text, way="symbolic") as source:
         brute.spelled(source, 2)
-        assert warned(source, "--way exhaustive can run each in a process of its own")
+        assert warned(source, "explain.way=exhaustive can run each in a process of its own")
         assert source.report.basis is Basis.SAMPLED
 
 

@@ -229,7 +229,7 @@ def chosen_assertions(program: CProgram, among: Sequence[str], error: str | int 
             raise LawfulError(
                 "c-no-assertion",
                 f"{program.path} asserts nothing that could be reached",
-                hint="add an assert(), or explain the end of the program with --explain-end",
+                hint="add an assert(), or explain the end of the program with --error end",
             )
         if len({(one.file, one.line) for one in found}) > 1:
             raise LawfulError(

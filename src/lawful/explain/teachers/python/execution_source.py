@@ -353,7 +353,7 @@ class PythonSource(OptionalSourceParts):
         if self._interfering_example is not None:
             remedy = "each is run in a process of its own"
             if self.way == "symbolic":
-                run.basis, remedy = Basis.SAMPLED, "--way exhaustive can run each in a process of its own"
+                run.basis, remedy = Basis.SAMPLED, "explain.way=exhaustive can run each in a process of its own"
             run.warnings.append(
                 f"executions change what later ones do, e.g. that of {self._interfering_example}: {remedy}"
             )

@@ -225,6 +225,8 @@ def test_events_that_find_the_buffer_full_are_counted(folder: Path) -> None:
         ("run --law nowhere use.py", "error[law-not-found]: nowhere"),
         ("run --law law.rml nowhere.py", "error[run-not-found]: nowhere.py"),
         ("run --lwa law.rml use.py", "error[usage]: no such option"),
+        ("run --history 3 use.py", "hint: write --set history=VALUE"),
+        ("run --window 3 use.py", "hint: write --set learn.window=VALUE"),
         ("run --law law.rml --output . use.py", "error[file]: "),
         ("run --law law.rml --output law.rml use.py", "error[usage]: law.rml: the report would overwrite"),
         ("run --law law.rml --output use.py use.py", "error[usage]: use.py: the report would overwrite"),

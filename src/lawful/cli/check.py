@@ -134,11 +134,7 @@ def command(
     picture = sampling_options.look_at_picture(asked.picture, [*laws, *traces, output, asked.store])
     diagram = settings.diagram
     diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], settings.history)
-    for path in settings.functions:
-        from lawful.laws.grammar.functions import load
-
-        load(path)
-    loaded = _load(laws)
+    loaded = _load(laws, settings.functions)
     suppressions = Suppressions((*project.ignore, *settings.ignore), folder)
     history = _HISTORY if settings.history is None else settings.history
     wanted = TraceSettings(skip_bad, first, history, _messages_for(form, diagrams))
@@ -245,8 +241,12 @@ def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | N
                 raise LawfulError("usage", "the report would overwrite what is checked", where=output)
 
 
-def _load(paths: Iterable[str]) -> list[Law]:
-    """All laws; of those that are wrong, every one is told."""
+def _load(paths: Iterable[str], functions: Iterable[str]) -> list[Law]:
+    """All laws. If several are wrong, every error is printed; `functions` are files with functions for views."""
+    for path in functions:
+        from lawful.laws.grammar.functions import load
+
+        load(path)
     laws: list[Law] = []
     errors: list[LawError] = []
     for path in paths:
@@ -262,7 +262,7 @@ def _load(paths: Iterable[str]) -> list[Law]:
 
 
 def _raise_last(errors: list[Any]) -> None:
-    """`main` tells the error that it is given; here the others are told before."""
+    """Print all errors but the last, which `main` prints."""
     for error in errors[:-1]:
         click.echo(error.render() + "\n", err=True)
     if errors:

@@ -208,9 +208,25 @@ def _usage(error: click.ClickException) -> LawfulError:
     message = " ".join(message.split()).rstrip(".")
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"`{ctx.command_path if ctx else PROGRAM} --help` shows what is possible"
-    if similar:
+    if isinstance(error, click.NoSuchOption) and ctx is not None and (key := _setting_like(error.option_name, ctx)):
+        hint = f"write --set {key}=VALUE"
+    elif similar:
         hint = f"did you mean {' or '.join(similar)}?"
     return LawfulError("usage", message[:1].lower() + message[1:], hint=hint)
+
+
+def _setting_like(option: str, ctx: click.Context) -> str | None:
+    """The key of the configuration of that name, if the command can set it."""
+    if not any("--set" in param.opts for param in ctx.command.params):
+        return None
+    from lawful import config
+
+    name = option.lstrip("-").replace("-", "_")
+    tables = {"": config.Config, "learn.": config.LearnConfig, "sampling.": config.SamplingConfig}
+    for prefix, table in (tables | {"explain.": config.ExplainConfig}).items():
+        if name in config.settings(table):
+            return prefix + name.replace("_", "-")
+    return None
 
 
 def _internal(error: Exception) -> str:

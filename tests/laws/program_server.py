@@ -19,7 +19,7 @@ import lawful.engine.run
 import lawful.laws.loader
 import lawful.laws.rml
 import lawful.reports.live
-from lawful.cli import program_options
+from lawful.cli import law_input
 from lawful.cli.main import main
 
 MOST_SECONDS = 120
@@ -28,9 +28,9 @@ MOST_SECONDS = 120
 def serve() -> None:
     # Laws are compiled once, and what they find out about themselves they keep. What they remember of a program is in
     # their monitors.
-    program_options.load_law = functools.cache(lawful.laws.loader.load_law)  # type: ignore[attr-defined]
-    for name, path in program_options.find_laws("strict").items():
-        law = program_options.load_law(path, name=name)
+    law_input.load_law = functools.cache(lawful.laws.loader.load_law)  # type: ignore[attr-defined]
+    for name, path in law_input.find_laws("strict").items():
+        law = law_input.load_law(path, name=name)
         assert not law.warnings
         assert law.watches
         law.monitor()

@@ -13,15 +13,16 @@ import click
 from lawful import config
 from lawful.cli import reporting, sampling_options, trace_input
 from lawful.cli.diagrams import Diagrams
+from lawful.cli.law_input import load_laws, raise_last
 from lawful.cli.options import FILE, NARROW, HeadedCommand, set_option, skip_bad_lines
 from lawful.cli.options import store as store_option
-from lawful.diagnostics import Source, printable, render_all
+from lawful.diagnostics import printable
 from lawful.engine import Finding, TraceRun, TraceSettings
 from lawful.engine.suppressions import Suppressions
 from lawful.engine.wording import count
-from lawful.errors import LawError, LawfulError
+from lawful.errors import LawfulError
 from lawful.events.reader import TraceReader
-from lawful.laws.loader import is_law_name, load_law
+from lawful.laws.loader import is_law_name
 from lawful.laws.protocol import Law
 from lawful.reports import gather, traces
 from lawful.reports.baseline import KnownFindings
@@ -134,7 +135,7 @@ def command(
     picture = sampling_options.look_at_picture(asked.picture, [*laws, *traces, output, asked.store])
     diagram = settings.diagram
     diagrams = None if diagram is None else Diagrams(diagram, [*laws, *traces, output], settings.history)
-    loaded = _load(laws, settings.functions)
+    loaded = load_laws(laws, settings.functions)
     suppressions = Suppressions((*project.ignore, *settings.ignore), folder)
     history = _HISTORY if settings.history is None else settings.history
     wanted = TraceSettings(skip_bad, first, history, _messages_for(form, diagrams))
@@ -241,34 +242,6 @@ def _look_before(laws: tuple[str, ...], traces: tuple[str, ...], output: str | N
                 raise LawfulError("usage", "the report would overwrite what is checked", where=output)
 
 
-def _load(paths: Iterable[str], functions: Iterable[str]) -> list[Law]:
-    """All laws. If several are wrong, every error is printed; `functions` are files with functions for views."""
-    for path in functions:
-        from lawful.laws.grammar.functions import load
-
-        load(path)
-    laws: list[Law] = []
-    errors: list[LawError] = []
-    for path in paths:
-        try:
-            laws.append(load_law(path))
-        except LawError as error:
-            errors.append(error)
-    _raise_last(errors)
-    for law in laws:
-        if law.warnings:
-            click.echo(render_all(law.warnings, Source(law.source, law.name)) + "\n", err=True)
-    return laws
-
-
-def _raise_last(errors: list[Any]) -> None:
-    """Print all errors but the last, which `main` prints."""
-    for error in errors[:-1]:
-        click.echo(error.render() + "\n", err=True)
-    if errors:
-        raise errors[-1]
-
-
 class _Check:
     """Traces one after the other, and a report on them."""
 
@@ -309,7 +282,7 @@ class _Check:
         self._report.end(skipped=len(self._traces) - len(self._runs))
         for text in self._suppressions.warnings(law.name for law in self._laws):
             click.echo(f"warning: {printable(text)}", err=True)
-        _raise_last([run.error for run in self._runs if run.error])
+        raise_last([run.error for run in self._runs if run.error])
         return 1 if self._report.found.shown else 0
 
     def _read(self, trace: str, watched: Callable[[TraceReader], Iterable[list[dict[str, Any]]]]) -> None:

@@ -87,7 +87,7 @@ def findings_of(
         shutil.copy(program, folder / "program.py")
         report = folder / "report.json"
         words = ["run", "--law", law.name, *(word for other in others for word in ("--law", other))]
-        words += ["--core", core] if core else []
+        words += [f"--set=core={core}"] if core else []
         words += ["--format", "json", "--output", str(report), "program.py"]
         try:
             code, output = run(folder, words)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lawful.cli import server_options
+from lawful.cli.law_input import load_laws
 from lawful.cli.options import FILE, NARROW
-from lawful.cli.program_options import load_laws
 from lawful.errors import LawfulError
 
 if TYPE_CHECKING:

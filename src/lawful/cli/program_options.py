@@ -13,16 +13,13 @@ from lawful.cli.options import HeadedCommand, options, repeatable, set_option
 from lawful.cli.protected_output import notify
 from lawful.cli.trace_input import keep
 from lawful.config import find_project
-from lawful.diagnostics import Source, render_all
 from lawful.engine.watch_settings import WatchSettings
-from lawful.errors import LawError, LawfulError
-from lawful.laws.loader import find_laws, is_shipped, load_law
+from lawful.errors import LawfulError
 from lawful.run_setup import watch_settings
 from lawful.sources.python import launcher
 
 if TYPE_CHECKING:
     from lawful.engine.session import Session
-    from lawful.laws.protocol import Law
 
 _MODULE = "lawful.module"
 
@@ -88,35 +85,6 @@ def combined_settings(program: launcher.LaunchedProgram, given: config.Config) -
     if both.trace is not None:
         keep([*program.files, *both.laws, *both.functions, both.learn.store, both.sampling.store], both.trace, "trace")
     return both, watch_settings(both, project, main=program.name)
-
-
-def load_laws(words: Sequence[str], functions: Sequence[str] = ()) -> list[Law]:
-    """All laws. If several are wrong, every error is printed; `functions` are files with functions for views."""
-    if functions:
-        from lawful.laws.grammar.functions import load
-
-        for path in functions:
-            load(path)
-    laws: dict[str, Law] = {}
-    own: list[Law] = []
-    errors: list[LawError] = []
-    for word in words:
-        try:
-            for name, path in find_laws(word).items():
-                if name not in laws:
-                    laws[name] = load_law(path, name=name)
-                    if not is_shipped(path):
-                        own.append(laws[name])
-        except LawError as error:
-            errors.append(error)
-    for each in errors[:-1]:
-        click.echo(each.render() + "\n", err=True)
-    if errors:
-        raise errors[-1]
-    for law in own:
-        if law.warnings:
-            click.echo(render_all(law.warnings, Source(law.source, law.name)) + "\n", err=True)
-    return list(laws.values())
 
 
 def warn_before_run(session: Session, both: config.Config) -> None:

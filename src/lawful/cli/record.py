@@ -10,6 +10,7 @@ import click
 
 from lawful import config
 from lawful.cli import options, program_options
+from lawful.cli.law_input import load_laws
 from lawful.cli.protected_output import notify
 from lawful.cli.run_host import ProgramHost
 from lawful.errors import LawfulError
@@ -66,7 +67,7 @@ def command(
     if not (scope.calls or scope.public or scope.fields or both.laws):
         hint = "--calls stdlib records the calls into the standard library, --public PKG those of a package's functions"
         raise LawfulError("usage", "nothing says what to record", hint=hint)
-    laws = program_options.load_laws(both.laws, both.functions)
+    laws = load_laws(both.laws, both.functions)
     host = ProgramHost(found, replace(watched, judge=False), laws, lambda session: _report(session, quiet))
     program_options.warn_before_run(host.session, both)
     return host

@@ -11,6 +11,7 @@ import click
 
 from lawful import config
 from lawful.cli import learning_options, options, program_options, reporting, sampling_options
+from lawful.cli.law_input import load_laws
 from lawful.cli.protected_output import notify
 from lawful.cli.run_host import ProgramHost, open_report, write_report
 from lawful.errors import LawfulError
@@ -119,7 +120,7 @@ def command(
     both, watched = program_options.combined_settings(found, given)
     learns = bool(not both.laws or both.learn.always) if learn is None else learn
     watched, memory = _with_sampling_and_learning(both, given, watched, learns)
-    laws = program_options.load_laws(both.laws, both.functions)
+    laws = load_laws(both.laws, both.functions)
     needed = [*found.files, *both.laws, *both.functions, watched.trace, both.learn.store, both.sampling.store]
     outputs = _Outputs.opened(both, watched, needed, output=output, form=form, update_baseline=update_baseline)
     confidence_history = sampling_options.confidence_history(both.sampling.store, laws) if both.sampling.asked else None

@@ -160,7 +160,7 @@ def _similar(name: str) -> str | None:
     from lawful.laws import catalog
 
     if catalog.knows(name):
-        return "the catalogue has it, for programs: `lawful run --law` and pytest take its names; here a file is wanted"
+        return "the catalogue has it: `lawful run --law` and `lawful.watch` take its names; load_law takes files"
     # Importing this takes longer than reading most laws.
     from lawful.diagnostics import did_you_mean
 

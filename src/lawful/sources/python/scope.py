@@ -9,15 +9,12 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
 from lawful import pristine_os
 from lawful.config import find_project
 from lawful.errors import LawfulError
-
-Access = Literal["public", "private", "dunder"]
 
 STDLIB: Final = "stdlib"
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
@@ -26,74 +23,7 @@ _NAME: Final = re.compile(r"[\w.*?\[\]!<>]+")
 _LAWFUL: Final = str(Path(os.path.realpath(__file__)).parents[2])  # the package itself
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The names to watch beyond those in laws, and where the program's own code is. Patterns may have `*`, `?`, `[..]`.
-
-    `calls`: packages, modules, classes or functions; calls into them are seen where own code makes them. `stdlib` is
-    the standard library with the builtins, `*` all that is not own code.
-    `public`: the same, but the public functions and methods in them report themselves, whoever calls them.
-    `fields`: classes whose attributes are watched where own code reads and writes them.
-    `include`, `exclude`: patterns on qualified names, as `pkg.mod.*`; on files, if they have a slash or end in `.py`;
-    on access, as `access:private`. Names and access narrow what the three above bring, files also what is own code.
-    """
-
-    calls: tuple[str, ...] = ()
-    public: tuple[str, ...] = ()
-    fields: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    project: Path = field(default_factory=lambda: find_project(os.getcwd()))
-    _compiled: _CompiledScope = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        for option in ("calls", "public", "fields", "include", "exclude"):
-            patterns: Iterable[str] = getattr(self, option)
-            if isinstance(patterns, str):
-                patterns = (patterns,)
-            object.__setattr__(self, option, tuple(_checked(each, option) for each in patterns))
-        object.__setattr__(self, "project", Path(os.path.abspath(self.project)))
-        object.__setattr__(self, "_compiled", _CompiledScope(self))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Scope, (self.calls, self.public, self.fields, self.include, self.exclude, self.project)
-
-    # -- files ------------------------------------------------------------------------------------
-
-    def own(self, filename: str) -> bool:
-        """Is the code of this file the program's own?"""
-        return self._compiled.own(filename)
-
-    def event_file(self, filename: str) -> str:
-        """A file as events name it: relative to the project folder, if it lies there."""
-        return self._compiled.event_file(filename)
-
-    def lawful(self, filename: str) -> bool:
-        """Is it code of Lawful itself?"""
-        return self._compiled.lawful(filename)
-
-    def file_wanted(self, filename: str) -> bool:
-        """Do the include and exclude patterns on files let it through?"""
-        return self._compiled.file_wanted(filename)
-
-    # -- names ------------------------------------------------------------------------------------
-
-    def called(self, name: str, module: str, *, own: bool) -> bool:
-        """Are calls that own code makes of what has this name and module wanted? `own`: it is own code itself."""
-        return self._compiled.called(name, module, own) and self._compiled.name_wanted(name)
-
-    def reports(self, names: Sequence[str], filename: str) -> bool:
-        """Is this Python function, by one of its names, one of the public ones that report themselves?"""
-        compiled = self._compiled
-        wanted = any(compiled.public(name) and compiled.name_wanted(name) for name in names)
-        return wanted and compiled.file_wanted(filename)
-
-    def has_field(self, class_name: str, name: str) -> bool:
-        """Is this attribute of a class of this name wanted?"""
-        return self._compiled.fields(class_name) and self._compiled.name_wanted(f"{class_name}.{name}")
-
-
-def access(name: str) -> Access:
+def access(name: str) -> Literal["public", "private", "dunder"]:
     """Whether a qualified name is public, private or special, by its underscores."""
     parts = name.split(".")
     if any(part.startswith("_") and not _is_dunder(part) for part in parts):
@@ -115,7 +45,11 @@ def _is_file(pattern: str) -> bool:
     return "/" in pattern or "\\" in pattern or pattern.endswith(".py")
 
 
-def _checked(pattern: object, option: str) -> str:
+def _checked(patterns: Iterable[str], option: str) -> tuple[str, ...]:
+    return tuple(_checked_one(each, option) for each in ((patterns,) if isinstance(patterns, str) else patterns))
+
+
+def _checked_one(pattern: object, option: str) -> str:
     if not isinstance(pattern, str) or not pattern.strip():
         raise LawfulError("scope-pattern", f"{option}: a pattern is missing", hint=_HINTS[option])
     if option in ("include", "exclude"):
@@ -140,28 +74,52 @@ _HINTS: Final = {
 }
 
 
-class _CompiledScope:
-    """The patterns of a scope, ready for use, and the answers given so far."""
+class Scope:
+    """The names to watch beyond those in laws, and where the program's own code is. Patterns may have `*`, `?`, `[..]`.
 
-    def __init__(self, scope: Scope) -> None:
-        self._project = str(scope.project)
-        self._projects = tuple(dict.fromkeys((self._project, os.path.realpath(self._project))))
+    `calls`: packages, modules, classes or functions; Lawful sees calls into them where own code makes them. `stdlib` is
+    the standard library with the builtins, `*` all that is not own code.
+    `public`: the same, but the public functions and methods in them report themselves, whoever calls them.
+    `fields`: classes whose attributes Lawful watches where own code reads and writes them.
+    `include`, `exclude`: patterns on qualified names, as `pkg.mod.*`; on files, if they have a slash or end in `.py`;
+    on access, as `access:private`. Names and access narrow what the three above bring, files also what is own code.
+    """
+
+    def __init__(
+        self,
+        calls: Iterable[str] = (),
+        public: Iterable[str] = (),
+        fields: Iterable[str] = (),
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        project: Path | None = None,
+    ) -> None:
+        self.calls = _checked(calls, "calls")
+        self.public = _checked(public, "public")
+        self.fields = _checked(fields, "fields")
+        self.include = _checked(include, "include")
+        self.exclude = _checked(exclude, "exclude")
+        self.project = Path(os.path.abspath(find_project(os.getcwd()) if project is None else project))
+        self._projects = tuple(dict.fromkeys((str(self.project), os.path.realpath(self.project))))
         self._start = os.getcwd()  # the program may change it; relative names of files were made before
         self._libraries = _library_folders()
-        self._stdlib = os.path.join(_install_path("stdlib"), "")
-        self._any_calls = "*" in scope.calls
-        self._stdlib_calls = STDLIB in scope.calls
-        self._calls = _prefixes(each for each in scope.calls if each not in ("*", STDLIB))
-        self._public = _prefixes(scope.public)
-        self._fields = _any_of(scope.fields)
-        self._include = _Filter(scope.include)
-        self._exclude = _Filter(scope.exclude)
+        self._stdlib = os.path.join(sysconfig.get_path("stdlib"), "")
+        self._called = _prefixes(each for each in self.calls if each not in ("*", STDLIB))
+        self._public = _prefixes(self.public)
+        self._fields = _any_of(self.fields)
+        self._include, self._exclude = _Filter(self.include), _Filter(self.exclude)
         self._paths = functools.cache(self._find_paths)
+        self._environment = functools.cache(_is_environment)
         self.own = functools.cache(self._own)
         self.event_file = functools.cache(self._event_file)
         self.lawful = functools.cache(self._lawful)
         self.file_wanted = functools.cache(self._file_wanted)
-        self._environment = functools.cache(_is_environment)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Scope, (self.calls, self.public, self.fields, self.include, self.exclude, self.project)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scope) and self.__reduce__() == other.__reduce__()
 
     # -- files ------------------------------------------------------------------------------------
 
@@ -177,6 +135,7 @@ class _CompiledScope:
         return tuple(dict.fromkeys((path, pristine_os.real_path(path))))
 
     def _own(self, filename: str) -> bool:
+        """Is the code of this file the program's own?"""
         paths = self._paths(filename)
         if not paths:
             return False
@@ -206,6 +165,7 @@ class _CompiledScope:
         return False
 
     def _event_file(self, filename: str) -> str:
+        """A file as events name it: relative to the project folder, if it lies there."""
         paths = self._paths(filename)
         for path in paths:
             for project in self._projects:
@@ -214,61 +174,61 @@ class _CompiledScope:
         return paths[0] if paths else filename
 
     def _lawful(self, filename: str) -> bool:
+        """Is it code of Lawful itself?"""
         return any(_within(path, _LAWFUL) for path in self._paths(filename))
 
     def _file_wanted(self, filename: str) -> bool:
+        """Do the include and exclude patterns on files let it through?"""
         names = {self.event_file(filename), *(path.replace(pristine_os.SEP, "/") for path in self._paths(filename))}
-        if self._include.has_files and not any(map(self._include.file, names)):
-            return False
-        return not any(map(self._exclude.file, names))
+        included = self._include.files is None or any(_matches(self._include.files, name) for name in names)
+        return included and not any(_matches(self._exclude.files, name) for name in names)
 
     # -- names ------------------------------------------------------------------------------------
 
-    def called(self, name: str, module: str, own: bool) -> bool:
-        if self._any_calls and not own:
+    def called(self, name: str, module: str, *, own: bool) -> bool:
+        """Are calls that own code makes of what has this name and module wanted? `own`: it is own code itself."""
+        return self._is_called(name, module, own) and self._name_wanted(name)
+
+    def _is_called(self, name: str, module: str, own: bool) -> bool:
+        if "*" in self.calls and not own:
             return True
-        if self._stdlib_calls and module.partition(".")[0] in sys.stdlib_module_names:
+        if STDLIB in self.calls and module.partition(".")[0] in sys.stdlib_module_names:
             return True
-        if self._calls is None:
-            return False
-        if self._calls.match(name) or self._calls.match(f"{module}."):
+        if _matches(self._called, name) or _matches(self._called, f"{module}."):
             return True
         # What a public module does not show of its private half belongs to it all the same.
-        return module.startswith("_") and self._calls.match(f"{module.lstrip('_')}.") is not None
+        return module.startswith("_") and _matches(self._called, f"{module.lstrip('_')}.")
 
-    def public(self, name: str) -> bool:
-        return self._public is not None and is_public(name) and self._public.match(name) is not None
+    def reports(self, names: Sequence[str], filename: str) -> bool:
+        """Is this Python function, by one of its names, one of the public ones that report themselves?"""
+        public = (name for name in names if is_public(name) and _matches(self._public, name))
+        return any(map(self._name_wanted, public)) and self.file_wanted(filename)
 
-    def fields(self, class_name: str) -> bool:
-        return self._fields is not None and self._fields.match(class_name) is not None
+    def has_field(self, class_name: str, name: str) -> bool:
+        """Is this attribute of a class of this name wanted?"""
+        return _matches(self._fields, class_name) and self._name_wanted(f"{class_name}.{name}")
 
-    def name_wanted(self, name: str) -> bool:
-        if self._include.has_names and not self._include.name(name):
+    def _name_wanted(self, name: str) -> bool:
+        include, exclude = self._include, self._exclude
+        if _matches(exclude.names, name) or access(name) in exclude.access:
             return False
-        return not self._exclude.name(name) and self._include.access_allows(name) and not self._exclude.access(name)
+        if include.names is not None and not _matches(include.names, name):
+            return False
+        return not include.access or access(name) in include.access
 
 
 class _Filter:
+    """Patterns on files, on names and on access."""
+
     def __init__(self, patterns: Sequence[str]) -> None:
-        files = [each for each in patterns if not each.startswith(_ACCESS) and _is_file(each)]
-        names = [each for each in patterns if not each.startswith(_ACCESS) and not _is_file(each)]
-        self._kinds = frozenset(each.removeprefix(_ACCESS) for each in patterns if each.startswith(_ACCESS))
-        self._files = _any_of([each + "*" if each.endswith("/") else each for each in files])
-        self._names = _any_of(names)
-        self.has_files = bool(files)
-        self.has_names = bool(names)
+        self.access = frozenset(each.removeprefix(_ACCESS) for each in patterns if each.startswith(_ACCESS))
+        others = [each for each in patterns if not each.startswith(_ACCESS)]
+        self.files = _any_of([each + "*" if each.endswith("/") else each for each in others if _is_file(each)])
+        self.names = _any_of([each for each in others if not _is_file(each)])
 
-    def file(self, path: str) -> bool:
-        return self._files is not None and self._files.match(path) is not None
 
-    def name(self, name: str) -> bool:
-        return self._names is not None and self._names.match(name) is not None
-
-    def access(self, name: str) -> bool:
-        return access(name) in self._kinds
-
-    def access_allows(self, name: str) -> bool:
-        return not self._kinds or self.access(name)
+def _matches(pattern: re.Pattern[str] | None, text: str) -> bool:
+    return pattern is not None and pattern.match(text) is not None
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str] | None:
@@ -282,31 +242,8 @@ def _prefixes(patterns: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _library_folders() -> tuple[str, ...]:
-    found = [_install_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")]
+    found = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
     return tuple(dict.fromkeys(os.path.realpath(each) for each in found if each))
-
-
-def _install_path(name: str) -> str:
-    """The same as `sysconfig.get_path`, which reads how the interpreter was built for it: that takes milliseconds."""
-    if sys.implementation.name != "cpython":
-        return sysconfig.get_path(name)
-    pattern = sysconfig.get_path(name, expand=False)
-    try:
-        return os.path.normpath(
-            pattern.format(
-                base=sys.prefix,
-                platbase=sys.exec_prefix,
-                installed_base=sys.base_prefix,
-                installed_platbase=sys.base_exec_prefix,
-                platlibdir=sys.platlibdir,
-                implementation_lower="python",
-                py_version_short=f"{sys.version_info[0]}.{sys.version_info[1]}",
-                py_version_nodot=f"{sys.version_info[0]}{sys.version_info[1]}",
-                abi_thread="t" if "t" in getattr(sys, "abiflags", "") else "",
-            )
-        )
-    except KeyError:  # a scheme of somebody's own
-        return sysconfig.get_path(name)
 
 
 def _is_environment(folder: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lawful import core
-from lawful.sources.python.name_resolution import ResolvedNames, resolve
+from lawful.sources.python.name_resolution import ResolvedName, ResolvedNames, resolve
 
 MODULES = ("shopa", "shopa.sub", "shopb")
 OWNERS = ("", "Till.", "Till.Drawer.", "Safe.")
@@ -46,19 +46,21 @@ def test_it_is_what_looking_anew_finds(seed: int, core_used: str, monkeypatch: p
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     resolved = ResolvedNames("script")
     for name in NAMES:
-        resolved.add(name)
+        resolved.add(ResolvedName(name))
     seen = entries(resolved)
     for _ in range(150):
         change(chance, monkeypatch)
         before, after = resolved.changes, resolved.refresh()
-        assert {name: resolved.resolution(name) for name in NAMES} == {name: resolve(name, "script") for name in NAMES}
+        assert {name: resolved.names[name].resolution for name in NAMES} == {
+            name: resolve(name, "script") for name in NAMES
+        }
         now = entries(resolved)
         assert (after != before) == any(now[name] is not seen[name] for name in NAMES)
         seen = now
 
 
 def entries(resolved: ResolvedNames) -> dict[str, object]:
-    places = {name: resolved.resolution(name) for name in NAMES}
+    places = {name: resolved.names[name].resolution for name in NAMES}
     return {name: place and place.entry for name, place in places.items()}
 
 
@@ -117,7 +119,7 @@ def test_a_name_is_looked_up_again_only_when_something_on_its_way_changed(
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     resolved = ResolvedNames(None)
     for name in ("shopa.buy", "shopa.Till.buy", "shopb.buy", "shopc.buy"):
-        resolved.add(name)
+        resolved.add(ResolvedName(name))
     resolved.refresh()
     looked.clear()
     resolved.refresh()
@@ -138,11 +140,11 @@ def test_a_class_that_changes_very_often(core_used: str, monkeypatch: pytest.Mon
     kind: Any = type("Till", (), {})
     vars(module)["Till"] = kind
     resolved = ResolvedNames(None)
-    resolved.add("shopa.Till.buy")
+    resolved.add(ResolvedName("shopa.Till.buy"))
     for number in range(3000):
         kind.buy = function = eval(f"lambda: {number}")
         resolved.refresh()
-        place = resolved.resolution("shopa.Till.buy")
+        place = resolved.names["shopa.Till.buy"].resolution
         assert place is not None
         assert place.entry is function
 
@@ -154,7 +156,7 @@ def test_one_goes_on_when_another_with_the_same_modules_is_gone(
     monkeypatch.setitem(sys.modules, "shopa", module)
     first, second = ResolvedNames(None), ResolvedNames(None)
     for each in (first, second):
-        each.add("shopa.buy")
+        each.add(ResolvedName("shopa.buy"))
         each.refresh()
     del first, each
     gc.collect()

@@ -238,4 +238,4 @@ def test_code_that_is_gone_is_forgotten() -> None:
         plan(wanted, space["f"])
     del space
     gc.collect()
-    assert len(wanted.codes) < 10
+    assert len(wanted.codes._planned) < 10

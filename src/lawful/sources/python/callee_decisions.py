@@ -28,16 +28,13 @@ _MAKES_LOCK: Final = _thread.allocate_lock  # what `threading.Lock` is before 3.
 class CalleeDecisions:
     """Decides about functions, classes, special methods and fields."""
 
-    def __init__(
-        self, watched: WatchedNames, scope: Scope, codes: CodeDecisions, detail: Want, *, learn: bool, births: Want
-    ) -> None:
-        """`detail`: what the scope asks for, of what it names. `births`: what samples need."""
+    def __init__(self, watched: WatchedNames, scope: Scope, codes: CodeDecisions, detail: Want, *, learn: bool) -> None:
+        """`detail`: what the scope asks for, of what it names."""
         self._watched = watched
         self._scope = scope
         self._codes = codes
         self._detail = detail
         self._learn = learn
-        self._births = births
 
     # -- calls ---------------------------------------------------------------------------
 
@@ -45,7 +42,7 @@ class CalleeDecisions:
         function = names.unwrapped(function)
         kind = type(function)
         if kind is MethodType:
-            function, receiver = names.unbind(function)
+            function, receiver = names.unwrapped(function.__func__), type(function.__self__)
             kind = type(function)
         if kind is FunctionType:
             return self._python(function, receiver)
@@ -57,10 +54,9 @@ class CalleeDecisions:
                 return self._builtin(function)
             receiver = type(function.__self__) if receiver is None else receiver
             function = found
-        if names.is_method(function):
+        if names.is_method_type(type(function)):
             definer: type = function.__objclass__
-            name: str = function.__name__
-            return self._method(definer, name, definer if receiver is None else receiver)
+            return self._method(definer, function.__name__, definer if receiver is None else receiver)
         callee = self._special("__call__", kind)
         return callee and callee._replace(wants=callee.wants & ~Want.RECEIVER)  # the object itself is not passed
 
@@ -103,7 +99,7 @@ class CalleeDecisions:
                 wants |= self._detail & _OF_CLASS
             group = self._watched.group_of(kind) if watched.sampled else 0
             if group and not self._codes.init_creates(kind):
-                wants |= self._births
+                wants |= self._watched.births
             return _unless_idle(Callee(watched.name, wants, group))
         if not self._class_called(kind):
             return None
@@ -132,7 +128,7 @@ class CalleeDecisions:
         if watched is not None and watched.wants & (CALL | Want.NEW | Want.BIRTH) & (masked | Want.BIRTH):
             wants = (watched.wants | (self._detail if self._learn and called else NOTHING)) & masked
             group = self._group_made(watched, function)
-            wants |= self._births if group else NOTHING
+            wants |= self._watched.births if group else NOTHING
             found = _unless_idle(Callee(watched.name, wants, group))
         elif called:
             found = _unless_idle(Callee(name, self._detail & masked))

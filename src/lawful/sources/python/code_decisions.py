@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType
 from typing import Final, NamedTuple
 
@@ -36,23 +36,17 @@ class CodeDecision(NamedTuple):
 class CodeDecisions:
     """Decides about code objects. A decision does not change once the code has its plan."""
 
-    def __init__(self, watched: WatchedNames, scope: Scope, detail: Want, *, learn: bool, births: Want) -> None:
-        """`detail`: what the scope asks for, of functions that it names. `births`: what samples need."""
+    def __init__(self, watched: WatchedNames, scope: Scope, detail: Want, *, learn: bool) -> None:
+        """`detail`: what the scope asks for, of functions that it names."""
         self._watched = watched
         self._scope = scope
         self._detail = detail
         self._learn = learn
-        self._births = births
         # A scope may report the same `__init__`, or the call of the class, for itself.
         alone = not scope.public and not scope.calls
         self.new_only = [each for each in watched.called if alone and each.only_new]
         """Classes of which laws want to know nothing but new objects."""
         self._planned: PerObject[CodeDecision] = PerObject()
-
-    def __len__(self) -> int:
-        return len(self._planned)
-
-    # -- decisions ----------------------------------------------------------------------------
 
     def plan(self, code: CodeType, module: str) -> CodeDecision:
         """Decide about code that starts for the first time."""
@@ -86,12 +80,8 @@ class CodeDecisions:
             return not watched.only_new  # a class there may have no `__init__`
         if watched.kind is not None:
             return watched in self.new_only and all(map(self.init_reports_new, names.subclasses(watched.kind)))
-        codes = watched.codes
-        for code in codes:
-            planned = self.planned(code)
-            if planned is not None and not planned.reports:
-                return False
-        return bool(codes)
+        planned = map(self.planned, watched.codes)
+        return bool(watched.codes) and all(each is None or each.reports for each in planned)
 
     # -- how they are made ---------------------------------------------------------------------------------
 
@@ -99,8 +89,10 @@ class CodeDecisions:
         if not code.co_flags & inspect.CO_OPTIMIZED:
             return CodeDecision(None)  # the body of a module or a class
         decision = self._decide_by_name(code, module)
-        sampled = self._watched.groups and self._may_create(code, module)
-        return decision._replace(may_create=True) if sampled else decision
+        sampled = [self._watched.by_name[name] for name in self._watched.classes]
+        if self._watched.groups and self._is_init(code, module, names.any_init, sampled, self._watched.group_of):
+            return decision._replace(may_create=True)
+        return decision
 
     def _decide_by_name(self, code: CodeType, module: str) -> CodeDecision:
         name = names.code_name(code, module)
@@ -121,7 +113,7 @@ class CodeDecisions:
                     own = _function(watched, scope_wants)
                     return CodeDecision(own, perhaps, scope_wants=scope_wants, sampled=watched.sampled)
                 perhaps = True
-        if self.new_only and self._reports_new(code, module):
+        if self.new_only and self._is_init(code, module, names.init, self.new_only, self._is_new_only):
             return CodeDecision(None, perhaps, True)
         reported = self._scope.public and self._scope.reports(spelled, code.co_filename)
         callee = Callee(name, self._detail & _OF_FUNCTION) if reported else None
@@ -136,29 +128,28 @@ class CodeDecisions:
         called = bool(scope.calls) and scope.called(name, names.main_module(module), own=scope.own(filename))
         return self._detail if public or called else NOTHING
 
-    def _reports_new(self, code: CodeType, module: str) -> bool:
-        """Can it be the `__init__` of a class that laws name, or of one that inherits from it?"""
+    def _is_init(
+        self,
+        code: CodeType,
+        module: str,
+        init: Callable[[type], FunctionType | None],
+        named: Iterable[WatchedName],
+        wanted: Callable[[type], object],
+    ) -> bool:
+        """Can it be the `__init__` of one of the named classes, or of another wanted one?"""
         if not code.co_argcount:
             return False
-        if any(watched.init_code() is code for watched in self.new_only):
+        if any(names.has_code(init(watched.kind), code) for watched in named if watched.kind is not None):
             return True
-        kinds = self._classes_of_init(code, module, names.init_code)
+        kinds = self._classes_of_init(code, module, init)
         # A class may inherit its `__init__` from one that the law does not name.
-        return kinds is None or any(self._watched.of_class(each) in self.new_only for each in kinds)
+        return kinds is None or any(map(wanted, kinds))
 
-    def _may_create(self, code: CodeType, module: str) -> bool:
-        """Can it be the `__init__` of a class that is sampled?"""
-        if not code.co_argcount:
-            return False
-        for name in self._watched.classes:
-            kind = self._watched.by_name[name].kind
-            if kind is not None and names.any_init_code(kind) is code:
-                return True
-        kinds = self._classes_of_init(code, module, names.any_init_code)
-        return kinds is None or any(map(self._watched.group_of, kinds))
+    def _is_new_only(self, kind: type) -> bool:
+        return self._watched.of_class(kind) in self.new_only
 
     def _classes_of_init(
-        self, code: CodeType, module: str, init_code: Callable[[type], CodeType | None]
+        self, code: CodeType, module: str, init: Callable[[type], FunctionType | None]
     ) -> list[type] | None:
         """The classes whose `__init__` it is; None: of a class that cannot be found by its name."""
         if code.co_name != "__init__":
@@ -166,9 +157,7 @@ class CodeDecisions:
         found = resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self._watched.main)
         if found is None or found.kind is None:
             return None
-        return [each for each in names.subclasses(found.kind) if init_code(each) is code]
-
-    # -- groups of samples ------------------------------------------------------------------------
+        return [each for each in names.subclasses(found.kind) if names.has_code(init(each), code)]
 
     def groups(self, code: CodeType, module: str, decision: CodeDecision) -> tuple[int, ...]:
         """The groups of all that a function reports; nothing if it may report something else."""
@@ -184,12 +173,10 @@ class CodeDecisions:
         if decision.may_create or decision.reports_new:
             if any(not each.sampled for each in self.new_only):
                 return ()
-            kinds = self._classes_of_init(code, module, names.any_init_code)
+            kinds = self._classes_of_init(code, module, names.any_init)
             found |= self._watched.groups if kinds is None else {*map(self._watched.group_of, kinds)} - {0}
-            found |= {*self._watched.unknown_groups()}
+            found |= self._watched.unknown_groups()
         return tuple(sorted(found))
-
-    # -- by the first argument --------------------------------------------------------------------
 
     def receiver_callee(self, code: CodeType, receiver: type, decision: CodeDecision) -> Callee | None:
         """What a function reports for this type of first argument."""
@@ -197,9 +184,9 @@ class CodeDecisions:
         group = self._watched.group_of(receiver)
         if not group or not sampled:
             return callee
-        if decision.may_create and names.any_init_code(receiver) is code:
+        if decision.may_create and names.has_code(names.any_init(receiver), code):
             callee = callee or Callee(self._watched.class_name(receiver), Want.SITE)
-            callee = callee._replace(wants=callee.wants | Want.RECEIVER | self._births)
+            callee = callee._replace(wants=callee.wants | Want.RECEIVER | self._watched.births)
         if callee is None or not callee.wants & Want.RECEIVER:
             return callee
         return callee._replace(group=group)
@@ -207,7 +194,7 @@ class CodeDecisions:
     def _receiver_callee(self, code: CodeType, receiver: type, decision: CodeDecision) -> tuple[Callee | None, bool]:
         """The callee, and whether samples are enough for those who want it."""
         # The outermost `__init__` reports the object: when it is over, the object is there.
-        if decision.reports_new and names.init_code(receiver) is code:
+        if decision.reports_new and names.has_code(names.init(receiver), code):
             made = self._watched.of_class(receiver)
             if made is not None and made in self.new_only:
                 wants = made.wants & (Want.NEW | NOTES)

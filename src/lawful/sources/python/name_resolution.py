@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from types import CodeType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from lawful import core
 from lawful.sources.python import names
 from lawful.sources.python.names import MISSING
-
-_NO_CODES: Final[tuple[CodeType, ...]] = ()
 
 
 class Resolution(NamedTuple):
@@ -31,12 +29,9 @@ class Resolution(NamedTuple):
         return self.entry if names.is_class(self.entry) else None
 
 
-class LookupStep(NamedTuple):
-    """One step of a lookup: what a module's or class's dictionary had under a key."""
-
-    holder: dict[str, Any] | type  # the modules, the dictionary of one, or a class
-    key: str | None  # None: what the class inherits from
-    found: object
+# One step of a lookup: the modules, the dictionary of one, or a class; the key, where None is what the class inherits
+# from; and what was there.
+_Step = tuple[dict[str, Any] | type, str | None, object]
 
 
 def resolve(name: str, main: str | None = None) -> Resolution | None:
@@ -57,28 +52,28 @@ def spellings(name: str, main: str | None) -> tuple[str, ...]:
     return (name, main + name[len("__main__") :]) if main and name.startswith("__main__.") else (name,)
 
 
-def resolve_with_steps(name: str, main: str | None, steps: list[LookupStep]) -> Resolution | None:
+def resolve_with_steps(name: str, main: str | None, steps: list[_Step]) -> Resolution | None:
     """The same as `resolve`; as long as all the `steps` it adds find the same, so does the lookup."""
     parts = name.split(".")
     for size in range(len(parts) - 1, 0, -1):
         prefix = ".".join(parts[:size])
         for module in (prefix, "__main__") if prefix == main else (prefix,):
             holder = sys.modules.get(module, MISSING)
-            steps.append(LookupStep(sys.modules, module, holder))
+            steps.append((sys.modules, module, holder))
             found = _inside(holder, parts[size:], steps)
             if found is not None:
                 return found
     return _inside(builtins, parts, steps)
 
 
-def _inside(module: object, parts: list[str], steps: list[LookupStep]) -> Resolution | None:
+def _inside(module: object, parts: list[str], steps: list[_Step]) -> Resolution | None:
     holder: Any = module
     place: Resolution | None = None
     for part in parts:
         if issubclass(type(holder), ModuleType):
             namespace: dict[str, Any] = names.module_namespace(holder)
             entry = namespace.get(part, MISSING)
-            steps.append(LookupStep(namespace, part, entry))
+            steps.append((namespace, part, entry))
             place = None if entry is MISSING else Resolution(holder, None, entry)
         elif names.is_class(holder):
             place = _in_class(holder, part, steps)
@@ -90,18 +85,34 @@ def _inside(module: object, parts: list[str], steps: list[LookupStep]) -> Resolu
     return place
 
 
-def _in_class(kind: type, name: str, steps: list[LookupStep]) -> Resolution | None:
+def _in_class(kind: type, name: str, steps: list[_Step]) -> Resolution | None:
     # Nothing can be put into a class that was made in C, or taken out of it.
     classes = names.mro(kind)
     if not names.is_immutable(kind):
-        steps.append(LookupStep(kind, None, classes))
+        steps.append((kind, None, classes))
     for each in classes:
         entry = names.class_dict(each).get(name, MISSING)
         if not names.is_immutable(each):
-            steps.append(LookupStep(each, name, entry))
+            steps.append((each, name, entry))
         if entry is not MISSING:
             return Resolution(kind, each, entry)
     return None
+
+
+class ResolvedName:
+    """A name, and what it stands for as of the last refresh."""
+
+    resolution: Resolution | None = None
+    codes: tuple[CodeType, ...] = ()  # of the Python functions that it stands for
+    steps: Sequence[_KeptStep] = ()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def kind(self) -> type | None:
+        """The class that it stands for, if it is a class."""
+        return None if self.resolution is None else self.resolution.kind
 
 
 class _KeptStep(NamedTuple):
@@ -111,92 +122,75 @@ class _KeptStep(NamedTuple):
     key: str | None
     found: object
     get: Callable[[Any, object], object]  # what it would find now
-    names: set[str]
+    names: set[ResolvedName]
 
 
 class ResolvedNames:
-    """What the names that it was given stand for, as it was when it was last refreshed."""
+    """Names, and what they stand for as of the last refresh."""
 
     def __init__(self, main: str | None) -> None:
         self._main = main
-        self._resolutions: dict[str, Resolution | None] = {}
-        self._codes: dict[str, tuple[CodeType, ...]] = {}
-        self._steps: dict[str, list[_KeptStep]] = {}
+        self.names: dict[str, ResolvedName] = {}
         self._kept: dict[tuple[int, str | None, int], _KeptStep] = {}
-        self._change_watch: Any = None  # finds the kept steps that have changed
-        self._stale: list[str] = []
+        self.change_watch: Any = None  # finds the kept steps that have changed; the C core's where there is one
+        self._stale: set[ResolvedName] = set()
         self.changes = 0  # how often a name stood for something else than before
 
-    def add(self, name: str) -> None:
-        if name not in self._resolutions:
-            self._resolutions[name] = None
-            self._stale.append(name)
-
-    def resolution(self, name: str) -> Resolution | None:
-        return self._resolutions[name]
-
-    def codes(self, name: str) -> tuple[CodeType, ...]:
-        """Of the Python functions that the name stands for."""
-        return self._codes.get(name, _NO_CODES)
-
-    def resolutions(self) -> Iterator[tuple[str, Resolution]]:
-        """The names that stand for something, and for what."""
-        return ((name, found) for name, found in self._resolutions.items() if found is not None)
+    def add(self, name: ResolvedName) -> None:
+        if name.name not in self.names:
+            self.names[name.name] = name
+            self._stale.add(name)
 
     def refresh(self) -> int:
         """See what the names stand for now; a number that is another when one of them stands for something else."""
         while (changed := self._changed_steps()) or self._stale:
-            stale = {*self._stale}.union(*(each.names for each in changed))
-            self._stale = []
-            # In the order in which they were added, so that nothing depends on the hashes of names.
-            self._look_up([name for name in self._resolutions if name in stale])
+            stale = self._stale.union(*(each.names for each in changed))
+            self._stale = set()
+            self.change_watch = None
+            # In the order in which they were added, so that nothing depends on their hashes.
+            for name in [each for each in self.names.values() if each in stale]:
+                self._look_up(name)
         return self.changes
 
     def _changed_steps(self) -> list[_KeptStep]:
         """The steps that would find something else now."""
-        if self._change_watch is None:
-            kept = [*self._kept.values()]
-            native = core.native
-            self._change_watch = _ChangeWatch(kept, MISSING) if native is None else native.ChangeWatch(kept, MISSING)
-        changed: list[_KeptStep] = self._change_watch.changed()
+        if self.change_watch is None:
+            watch = _ChangeWatch if core.native is None else core.native.ChangeWatch
+            self.change_watch = watch([*self._kept.values()], MISSING)
+        changed: list[_KeptStep] = self.change_watch.changed()
         return changed
 
-    def _look_up(self, stale: Iterable[str]) -> None:
-        self._change_watch = None
-        for name in stale:
-            for kept in self._steps.get(name, ()):
-                self._drop(kept, name)
-            steps: list[LookupStep] = []
-            found, before = resolve_with_steps(name, self._main, steps), self._resolutions[name]
-            self._steps[name] = [self._keep(step, name) for step in steps]
-            self._resolutions[name] = found
-            if (found and found.entry) is not (before and before.entry):
-                self.changes += 1
-                self._codes[name] = _NO_CODES if found is None else names.python_codes(found.entry)
+    def _look_up(self, name: ResolvedName) -> None:
+        for kept in name.steps:
+            kept.names.discard(name)
+            if not kept.names:
+                self._kept.pop((id(kept.holder), kept.key, id(kept.found)), None)
+        steps: list[_Step] = []
+        found, before = resolve_with_steps(name.name, self._main, steps), name.resolution
+        name.steps = [self._keep(step, name) for step in steps]
+        name.resolution = found
+        if (found and found.entry) is not (before and before.entry):
+            self.changes += 1
+            name.codes = () if found is None else names.python_codes(found.entry)
 
-    def _keep(self, step: LookupStep, name: str) -> _KeptStep:
-        key = id(step.holder), step.key, id(step.found)
-        kept = self._kept.get(key)
+    def _keep(self, step: _Step, name: ResolvedName) -> _KeptStep:
+        holder, key, found = step
+        kept = self._kept.get((id(holder), key, id(found)))
         if kept is None:
-            kept = self._kept[key] = _KeptStep(*step, _getter(step.holder, step.key), set())
+            kept = self._kept[id(holder), key, id(found)] = _KeptStep(*step, _getter(holder, key), set())
         kept.names.add(name)
         return kept
-
-    def _drop(self, kept: _KeptStep, name: str) -> None:
-        kept.names.discard(name)
-        if not kept.names:
-            self._kept.pop((id(kept.holder), kept.key, id(kept.found)), None)
 
 
 class _ChangeWatch:
     """The twin of the C core's."""
 
     def __init__(self, steps: list[_KeptStep], missing: object) -> None:
-        self._checks = steps
+        self._steps = steps
         self._missing = missing
 
     def changed(self) -> list[_KeptStep]:
-        return [step for step in self._checks if step.get(step.key, self._missing) is not step.found]
+        return [step for step in self._steps if step.get(step.key, self._missing) is not step.found]
 
 
 def _getter(holder: dict[str, Any] | type, key: str | None) -> Callable[[Any, object], object]:

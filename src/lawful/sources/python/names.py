@@ -1,7 +1,7 @@
 """Qualified names of what a program calls, found without running any of the program's own code.
 
-An object of the program may answer `getattr`, `isinstance` or `==` with code of its own, so nothing here asks it: types
-are compared by identity, and attributes are read from the dictionaries of the types that the interpreter itself made.
+An object of the program may answer `getattr`, `isinstance` or `==` with code of its own. So this module compares types
+by identity, and reads attributes from the dictionaries of the types that the interpreter itself made.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -31,19 +31,15 @@ _type_module = type.__dict__["__module__"].__get__
 _type_qualname = type.__dict__["__qualname__"].__get__
 _type_subclasses = type.__dict__["__subclasses__"]
 _type_flags = type.__dict__["__flags__"].__get__
-_module_dict = vars(ModuleType)["__dict__"].__get__
+module_namespace: Final[Callable[[ModuleType], dict[str, Any]]] = vars(ModuleType)["__dict__"].__get__
 _function_dict = FunctionType.__dict__["__dict__"].__get__
 _BUILTINS: Final[dict[str, Any]] = vars(builtins)
 _CacheWrapper: Final = type(functools.lru_cache(lambda: None))
-_CachedProperty: Final = functools.cached_property
-
-_EMPTY: Final[Mapping[str, Any]] = {}
 
 MISSING: Final = object()
 UNKNOWN: Final = "?"
 
 _OF_METHOD: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-
 _FUNCTIONS: Final = (FunctionType, _CacheWrapper, staticmethod, classmethod, *_OF_METHOD)
 _IMMUTABLE_TYPE: Final = 1 << 8
 _HEAP_TYPE: Final = 1 << 9
@@ -94,8 +90,7 @@ def mro(kind: type) -> tuple[type, ...]:
 
 
 def class_dict(kind: type) -> Mapping[str, Any]:
-    found: Mapping[str, Any] | None = _type_dict(kind)
-    return _EMPTY if found is None else found  # None before a type of C is ready
+    return _type_dict(kind) or {}  # None before a type of C is ready
 
 
 def is_python_class(kind: type) -> bool:
@@ -108,12 +103,8 @@ def is_immutable(holder: type | ModuleType) -> bool:
     return is_class(holder) and bool(_type_flags(holder) & _IMMUTABLE_TYPE)
 
 
-def module_namespace(module: ModuleType) -> dict[str, Any]:
-    found: dict[str, Any] = _module_dict(module)
-    return found
-
-
 def is_method_type(kind: type) -> bool:
+    """Is it a type of the methods that lie in the dictionaries of C classes?"""
     return any(kind is each for each in _OF_METHOD)
 
 
@@ -122,20 +113,10 @@ def is_builtin_type(kind: type) -> bool:
     return issubclass(kind, BuiltinFunctionType) or kind is MethodWrapperType
 
 
-def is_method(value: object) -> bool:
-    """Is it a method of a C class, as it lies in the class's dictionary?"""
-    return is_method_type(type(value))
-
-
 def is_function(entry: object) -> bool:
     """Is an entry of a class's dictionary a function, in one of its forms?"""
     kind = type(entry)
     return any(kind is each for each in _FUNCTIONS)
-
-
-def unbind(method: Any) -> tuple[object, type]:
-    """The function of a bound method, and the type of the object."""
-    return unwrapped(method.__func__), type(method.__self__)
 
 
 def inherits(kind: type, base: type) -> bool:
@@ -154,13 +135,8 @@ def lookup(kind: type, name: str) -> tuple[type, Any] | None:
     return None
 
 
-def init_code(kind: type) -> CodeType | None:
-    """The code of the `__init__` of a class, if that is a Python function and always given an object of the class."""
-    function = init(kind)
-    return None if function is None else function.__code__
-
-
 def init(kind: type) -> FunctionType | None:
+    """The `__init__` of a class, if that is a Python function and always given an object of the class."""
     found, made_by = lookup(kind, "__init__"), lookup(kind, "__new__")
     if found is None or type(found[1]) is not FunctionType or (made_by is not None and made_by[0] is not object):
         return None
@@ -179,10 +155,8 @@ def any_init(kind: type) -> FunctionType | None:
     return found[1]
 
 
-def any_init_code(kind: type) -> CodeType | None:
-    """The code of `any_init`."""
-    function = any_init(kind)
-    return None if function is None else function.__code__
+def has_code(function: FunctionType | None, code: CodeType) -> bool:
+    return function is not None and function.__code__ is code
 
 
 def subclasses(kind: type) -> Iterator[type]:
@@ -200,7 +174,7 @@ def subclasses(kind: type) -> Iterator[type]:
 def module_dict(name: str) -> Mapping[str, Any] | None:
     """The namespace of a module that is loaded already."""
     module = sys.modules.get(name)
-    return _module_dict(module) if issubclass(type(module), ModuleType) else None
+    return module_namespace(module) if module is not None and issubclass(type(module), ModuleType) else None
 
 
 def exact_str(value: Any) -> str | None:
@@ -235,29 +209,23 @@ class Method(NamedTuple):
     by_class: bool  # it is a class method
 
 
-def methods(entry: object) -> Iterator[Method]:
+def methods(entry: Any) -> Iterator[Method]:
     """The functions behind an entry of a class's dictionary; a property has up to three."""
     kind = type(entry)
     if kind is FunctionType or kind is _CacheWrapper:
         yield Method(unwrapped(entry), True, False)
-    elif kind is staticmethod:
-        yield Method(unwrapped(_raw(entry)), False, False)
-    elif kind is classmethod:
-        yield Method(unwrapped(_raw(entry)), True, True)
+    elif kind is staticmethod or kind is classmethod:
+        is_class_method = kind is classmethod
+        yield Method(unwrapped(entry.__func__), is_class_method, is_class_method)
     elif issubclass(kind, property):
         for part in ("fget", "fset", "fdel"):
             function = property.__dict__[part].__get__(entry)
             if function is not None:
                 yield Method(unwrapped(function), True, False)
-    elif kind is _CachedProperty:
+    elif kind is functools.cached_property:
         yield Method(unwrapped(object.__getattribute__(entry, "func")), True, False)
     elif is_method_type(kind):
         yield Method(entry, True, kind is ClassMethodDescriptorType)
-
-
-def _raw(entry: object) -> object:
-    kind = staticmethod if type(entry) is staticmethod else classmethod
-    return kind.__dict__["__func__"].__get__(entry)
 
 
 # -- names ---------------------------------------------------------------------------------------
@@ -374,8 +342,7 @@ def _builtin_name(function: Any) -> str:
     if owner is None:  # a static method of a C class: the class is known by its name alone
         return f"{function.__qualname__}"
     if issubclass(type(owner), ModuleType):
-        module = exact_str(function.__module__) or UNKNOWN
-        return public_name(module, name, function)
+        return public_name(exact_str(function.__module__) or UNKNOWN, name, function)
     found = descriptor_of(function)
     if found is not function:
         return function_name(found) or UNKNOWN

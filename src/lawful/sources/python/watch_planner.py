@@ -13,7 +13,7 @@ from lawful.sources.python.code_decisions import CodeDecisions
 from lawful.sources.python.probe_decisions import ProbeDecisions
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import LEARNING, Callee, CodePlan, Sampling, Want, WatchPlanner
-from lawful.sources.python.watched_names import BIRTH, CALL, FIELD, FUNCTION, NOTES, NOTHING, WatchedNames
+from lawful.sources.python.watched_names import CALL, FIELD, FUNCTION, NOTES, NOTHING, WatchedNames
 
 SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 """The details of events that only a scope asks for."""
@@ -22,12 +22,9 @@ SCOPE_DETAIL: Final = CALL | Want.NEW | NOTES
 class LawWatchPlanner(WatchPlanner):
     """Implements `WatchPlanner`. `main`: the name laws may use for the main module, beside `__main__`.
 
-    `detail`: what events have of callees that only a scope asks for. If `learn`, the scope says what is learned from;
-    then its callees have no events unless `detail` says so.
-
-    With `sampling`, the tracer reports only samples where nobody wants more. `groups` are those that it samples; the
-    objects of the others are all reported, and who wants samples must choose them. `on_seen`, if there is one when the
-    tracer starts, gets own code that starts, as `Tracer.rearm` says.
+    `detail`: the events and fields of callees that only a scope asks for. If `learn`, Lawful learns from the scope,
+    whose callees then have no events unless `detail` says so. With `sampling`, the tracer reports only samples where
+    nobody wants more. It samples the `groups`; it reports all objects of other groups.
     """
 
     on_seen: Callable[[CodeType], object] | None = None
@@ -50,14 +47,13 @@ class LawWatchPlanner(WatchPlanner):
         detail |= Want.SITE | (LEARNING if learn else NOTHING) | (NOTHING if only_learn else FIELD)
         if scope.public or scope.calls or scope.fields or learn:
             sampling = None  # they want to see everything
-        births = BIRTH if sampling is not None and sampling.stacks else Want.BIRTH
         self._watched = watched = WatchedNames(laws, main, sampling)
         self.groups = watched.groups
         self.unnamed = watched.unnamed  # laws about events of any name: they see only what others cause
         self.gone = watched.gone  # is a law about the end of objects?
-        self.codes = CodeDecisions(watched, scope, detail, learn=learn, births=births)
+        self.codes = CodeDecisions(watched, scope, detail, learn=learn)
         self._probes = ProbeDecisions(watched, scope, self.codes, only_learn=only_learn)
-        self._callees = CalleeDecisions(watched, scope, self.codes, detail, learn=learn, births=births)
+        self._callees = CalleeDecisions(watched, scope, self.codes, detail, learn=learn)
 
     @property
     def warnings(self) -> list[str]:
@@ -68,8 +64,6 @@ class LawWatchPlanner(WatchPlanner):
         others = len(unreadable) - 1
         more = f" and {others} other function{'s' if others > 1 else ''}" if others else ""
         return [f"not all that {unreadable[0]}{more} did was seen: the bytecode is not that of Python's compiler"]
-
-    # -- WatchPlanner -----------------------------------------------------------------------------
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         filename = code.co_filename

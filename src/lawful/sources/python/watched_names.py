@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import CodeType
 from typing import Any, Final
 
 from lawful.laws.protocol import Law
 from lawful.sources.python import names
 from lawful.sources.python.field_reads import fields_read
-from lawful.sources.python.name_resolution import Resolution, ResolvedNames, spellings
+from lawful.sources.python.name_resolution import ResolvedName, ResolvedNames, spellings
 from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.tracer_protocol import Sampling, Want
 
@@ -20,10 +20,8 @@ FUNCTION: Final = Want.PRE | Want.POST | Want.RAISE | Want.YIELD
 CALL: Final = Want.PRE | Want.POST | Want.RAISE
 FIELD: Final = Want.READ | Want.WRITE
 NOTES: Final = Want.ARGS | Want.RESULT | Want.SITE
-BIRTH: Final = Want.BIRTH | Want.STACK
 _CREATED: Final = Want.NEW | Want.BIRTH
-_BEFORE_OBJECT: Final = Want.PRE | Want.RAISE
-"""Events of a call before the object that it makes is there."""
+_BEFORE_OBJECT: Final = Want.PRE | Want.RAISE  # events of a call before the object that it makes is there
 
 _KINDS: Final = {
     "func_pre": Want.PRE,
@@ -58,49 +56,30 @@ def overlap(wants: Want, others: Want) -> bool:
     return int.__and__(wants, others) != 0
 
 
-class WatchedName:
+class WatchedName(ResolvedName):
     """A name that laws have, and what they want to know of it."""
 
-    def __init__(self, name: str, resolved: ResolvedNames) -> None:
-        self.name = name
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self.wants = NOTHING
         self.sampled = True  # are those who want it content with samples?
         self.prefix, _, self.last = name.rpartition(".")
         self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
         self.in_function = "<locals>" in name  # it cannot be looked up from the module
         self.of_any_class = self.prefix == _ANY_CLASS  # it stands for what an object's own class has of that name
-        self._resolved = resolved
-        resolved.add(name)
-
-    @property
-    def resolution(self) -> Resolution | None:
-        """What the name stands for."""
-        return self._resolved.resolution(self.name)
-
-    @property
-    def kind(self) -> type | None:
-        """The class that the name stands for, if it is a class."""
-        found = self.resolution
-        return None if found is None else found.kind
-
-    @property
-    def codes(self) -> tuple[CodeType, ...]:
-        """Of the Python functions that the name stands for."""
-        return self._resolved.codes(self.name)
 
     def has(self, code: CodeType) -> bool:
-        for each in self.codes:  # codes that are equal are not the same
-            if each is code:
-                return True
-        return False
+        return any(each is code for each in self.codes)  # codes that are equal are not the same
 
     @property
     def only_new(self) -> bool:
         return overlap(self.wants, _CREATED) and not overlap(self.wants, CALL)
 
-    def init_code(self) -> CodeType | None:
-        """The `__init__` that can report new objects of a class, if laws want to know nothing else of it."""
-        return names.init_code(self.kind) if self.only_new and self.kind is not None else None
+    @property
+    def is_of_object(self) -> bool:
+        """Does what the name stands for always belong to an object, as fields and plain methods do?"""
+        methods = () if self.resolution is None else names.methods(self.resolution.entry)
+        return all(method.receiver and not method.by_class for method in methods)
 
     @property
     def is_reader(self) -> bool:
@@ -114,20 +93,14 @@ class WatchedName:
         return holder, method
 
 
-def _of_objects(watched: WatchedName) -> bool:
-    """Does what the name stands for always belong to an object, as fields and plain methods do?"""
-    found = watched.resolution
-    methods = () if found is None else tuple(names.methods(found.entry))
-    return all(method.receiver and not method.by_class for method in methods)
-
-
 class WatchedNames:
     """All that some laws name. `main`: the name they may use for the main module, beside `__main__`."""
 
     def __init__(self, laws: Iterable[Law], main: str | None, sampling: Sampling | None = None) -> None:
         self.main = main
         self._resolved = ResolvedNames(main)
-        self._sampling = sampling
+        stacks = sampling is not None and sampling.stacks
+        self.births = Want.BIRTH | (Want.STACK if stacks else NOTHING)  # what samples need where they are made
         self.by_name: dict[str, WatchedName] = {}
         self.by_last: dict[str, list[WatchedName]] = {}
         self.class_names: set[str] = set()
@@ -156,46 +129,36 @@ class WatchedNames:
         for watched in self.functions:
             self._function_names.setdefault(watched.last, []).append(watched)
         self.readers = [watched for watched in self.by_name.values() if watched.is_reader]
-        called = CALL | _CREATED
-        self.called = [watched for watched in self.by_name.values() if overlap(watched.wants, called)]
+        self.called = [watched for watched in self.by_name.values() if overlap(watched.wants, CALL | _CREATED)]
         for name in (*self.class_names, *self.classes, *(watched.reader[0] for watched in self.readers)):
             if name:
-                self._resolved.add(name)
-        self._version = -1
+                self._resolved.add(ResolvedName(name))
+        self.version = -1  # another number when a name stands for something else
         self._by_code: dict[int, list[WatchedName]] = {}
         self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
         self._called_class: dict[int, WatchedName] = {}
 
-    def refresh(self) -> int:
-        """See what the names stand for now; a number that is another when one of them stands for something else.
-
-        All other answers here are as of then.
-        """
+    def refresh(self) -> None:
+        """See what the names stand for now. All other answers are as of then. Sets `version`."""
         changes = self._resolved.refresh()
-        if changes != self._version:
-            self._version = changes
+        if changes != self.version:
+            self.version = changes
             self._by_code = {}
             for watched in self.by_name.values():
-                for each in watched.codes:
-                    self._by_code.setdefault(id(each), []).append(watched)
+                for code in watched.codes:
+                    self._by_code.setdefault(id(code), []).append(watched)
             self._by_class = {}
-            for name, found in self._resolved.resolutions():
-                if found.kind is not None:
-                    self._by_class.setdefault(id(found.kind), set()).add(name)
+            for each in self._resolved.names.values():
+                if each.kind is not None:
+                    self._by_class.setdefault(id(each.kind), set()).add(each.name)
             self._called_class = {}
             for watched in self.called:
                 if watched.kind is not None:
                     self._called_class.setdefault(id(watched.kind), watched)
-        return changes
 
     def means(self, name: str, kind: type) -> bool:
         """Does a name that laws have stand for this class, perhaps through a module that also has it?"""
         return name in self._by_class.get(id(kind), ()) or name in spellings(names.class_name(kind), self.main)
-
-    @property
-    def version(self) -> int:
-        """What `refresh` has last said."""
-        return self._version
 
     def functions_of(self, code: CodeType) -> list[WatchedName]:
         """Names of functions that this may be the code of: it has the name, or was put there under another."""
@@ -216,19 +179,17 @@ class WatchedNames:
 
     def _add_births(self, sampling: Sampling) -> None:
         """Which groups can the tracer sample? Not those whose beginnings others want to see, too."""
-        named = {**sampling.classes, **sampling.makers}
         out = set()
-        for name, group in named.items():
-            beginnings = [self.by_name.get(each) for each in (name, f"{name}.__init__", f"{name}.__new__")]
+        for name, group in (*sampling.classes.items(), *sampling.makers.items()):
+            made = self.by_name.get(name)
+            beginnings = (made, self.by_name.get(f"{name}.__init__"), self.by_name.get(f"{name}.__new__"))
             others = any(watched is not None and not watched.sampled for watched in beginnings)
-            made = beginnings[0]
             if others or (made is not None and made.wants & _BEFORE_OBJECT):
                 out.add(group)
         self.classes = {name: group for name, group in sampling.classes.items() if group not in out}
         self.makers = {name: group for name, group in sampling.makers.items() if group not in out}
-        wants = Want.BIRTH | Want.SITE | (Want.STACK if sampling.stacks else NOTHING)
         for name in (*self.classes, *self.makers):
-            self.by_name.setdefault(name, WatchedName(name, self._resolved)).wants |= wants
+            self._named(name).wants |= self.births | Want.SITE
 
     def group_of(self, kind: type) -> int:
         """The group of a class's objects: that of the first class it inherits from that is sampled; 0: none."""
@@ -248,17 +209,10 @@ class WatchedNames:
         return found[0]
 
     def groups_of(self, several: Iterable[WatchedName]) -> frozenset[int] | None:
-        """The groups of all objects that these names may be about; None: it may be something else, too.
-
-        Where it cannot be known yet, more are given than there will be.
-        """
-        found: set[int] = set()
-        for watched in several:
-            groups = self._groups_of_one(watched)
-            if groups is None:
-                return None
-            found |= groups
-        return frozenset(found)
+        """The groups of all objects that these names may be about, perhaps more; None: other objects, too."""
+        found = [self._groups_of_one(watched) for watched in several]
+        known = [groups for groups in found if groups is not None]
+        return frozenset().union(*known) if len(known) == len(found) else None
 
     def _groups_of_one(self, watched: WatchedName) -> set[int] | None:
         if not watched.sampled:
@@ -268,31 +222,27 @@ class WatchedNames:
         kind = self._kind(watched.name)
         if kind is None and watched.name not in self.classes:  # it is about something in a class
             kind = self._kind(watched.prefix)
-            if not _of_objects(watched) or (kind is None and watched.prefix not in self.classes):
+            if not watched.is_of_object or (kind is None and watched.prefix not in self.classes):
                 return None
         if kind is None:
             return set(self.groups)
         group = self.group_of(kind)
         if not group:
             return None
-        found = {group, *(to for of, to in self._allied if of == group)}
-        for name, other in self.classes.items():
-            if other not in found:
-                named = self._kind(name)
-                if named is None or names.inherits(named, kind):
-                    found.add(other)
-        return found
+        inherits = (
+            other
+            for name, other in self.classes.items()
+            if (named := self._kind(name)) is None or names.inherits(named, kind)
+        )
+        return {group, *(to for of, to in self._allied if of == group), *inherits}
 
     def _kind(self, name: str) -> type | None:
         """The class of this name."""
-        found = self._resolved.resolution(name) if name else None
-        return None if found is None else found.kind
+        return self._resolved.names[name].kind if name else None
 
-    def unknown_groups(self) -> Iterator[int]:
+    def unknown_groups(self) -> set[int]:
         """Groups of classes that are not there yet."""
-        for name, group in self.classes.items():
-            if self._kind(name) is None:
-                yield group
+        return {group for name, group in self.classes.items() if self._kind(name) is None}
 
     def _add(self, law: Law, sampled: bool) -> bool:
         """Is the law about events of any name?"""
@@ -310,7 +260,7 @@ class WatchedNames:
             found = keys.get("name")
             for name in found or ():
                 if isinstance(name, str) and name:
-                    watched = self.by_name.get(name) or self.by_name.setdefault(name, WatchedName(name, self._resolved))
+                    watched = self._named(name)
                     if int.__or__(watched.wants, every) != watched.wants:
                         watched.wants |= every
                     watched.sampled = watched.sampled and sampled
@@ -319,6 +269,12 @@ class WatchedNames:
             elif found is None and wants:
                 unnamed = True
         return unnamed
+
+    def _named(self, name: str) -> WatchedName:
+        if name not in self.by_name:
+            self.by_name[name] = WatchedName(name)
+            self._resolved.add(self.by_name[name])
+        return self.by_name[name]
 
     def of_method(self, receiver: type, definer: type, name: str) -> WatchedName | None:
         """The law's name for a method, by the first class on the way from the receiver's to that which defines it."""
@@ -343,7 +299,7 @@ class WatchedNames:
         for each in names.mro(kind) if self.called else ():
             for spelling in spellings(names.class_name(each), self.main):
                 watched = self.by_name.get(spelling)
-                if watched is not None and watched.wants & (CALL | Want.NEW | Want.BIRTH):
+                if watched is not None and watched.wants & (CALL | _CREATED):
                     return watched
             watched = self._called_class.get(id(each))
             if watched is not None:
@@ -380,11 +336,7 @@ class WatchedNames:
     def class_name(self, kind: type) -> str:
         """The name of a class as laws have it, or its own."""
         name = names.class_name(kind)
-        for spelling in spellings(name, self.main):
-            if spelling in self.class_names:
-                return spelling
+        spelled = [each for each in spellings(name, self.main) if each in self.class_names]
         last = name.rpartition(".")[2]
-        for each in self.class_names:
-            if each.rpartition(".")[2] == last and self.means(each, kind):
-                return each
-        return name
+        shown = (each for each in self.class_names if each.rpartition(".")[2] == last and self.means(each, kind))
+        return spelled[0] if spelled else next(shown, name)

@@ -16,8 +16,7 @@ from lawful.laws.protocol import Expectation
 from lawful.learning.learner import Learner
 from lawful.learning.parameters import Parameters
 from lawful.pristine_os import clock
-from lawful.sources.python import self_exclusion
-from lawful.sources.python.flusher import Flusher, wait_until_gone
+from lawful.sources.python.flusher import Flusher, block_signals, wait_until_gone
 
 if TYPE_CHECKING:
     from lawful.learning.window_protocol import Anomaly
@@ -131,7 +130,7 @@ class LiveLearner:
 
     def _wake(self) -> None:
         self._waker = get_native_id()
-        self_exclusion.block_signals()
+        block_signals()
         try:
             with suppress(OSError):  # no more threads can be made: events wait in memory for the end
                 self._begin()

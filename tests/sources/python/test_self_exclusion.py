@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lawful.sources.python import self_exclusion, tracer_choice
+from lawful.sources.python import flusher, tracer_choice
 
 PROGRAM = """
 import os, time
@@ -40,7 +40,7 @@ def test_signals_are_kept_from_a_thread() -> None:
     inherited: list[set[signal.Signals]] = []
 
     def work() -> None:
-        self_exclusion.block_signals()
+        flusher.block_signals()
         inherited.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
 
     thread = threading.Thread(target=work)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+import signal
+
+# Imported by name, and early: programs replace these functions (gevent does), and the replacements would make this
+# thread one of the program's own. The functions of `signal` are Python, and laws may be about them.
+from _signal import pthread_sigmask, valid_signals  # type: ignore[import-not-found]
 from _thread import LockType, allocate_lock, get_native_id, start_new_thread
 from collections.abc import Callable
 from time import sleep
 
 from lawful.pristine_os import clock, exists
-from lawful.sources.python import self_exclusion
 
-# Imported by name, and early: programs replace these functions (gevent does), and the replacements would make this
-# thread one of the program's own.
 INTERVAL = 0.1
 _PATIENCE = 1.0
 
@@ -68,10 +70,9 @@ class Flusher:
             return
         self._stop.stop()
         self._stop = None
-        if not wait:
-            return
-        self._stopped.acquire()
-        wait_until_gone(self._native)
+        if wait:
+            self._stopped.acquire()
+            wait_until_gone(self._native)
 
     def forget(self) -> None:
         """In a child process the thread does not exist."""
@@ -79,7 +80,7 @@ class Flusher:
 
     def _loop(self, stop: _Timer, stopped: LockType) -> None:
         self._native = get_native_id()
-        self_exclusion.block_signals()
+        block_signals()
         try:
             while not stop.wait(self._interval):
                 if self._ready is not None and not self._ready():
@@ -94,6 +95,11 @@ class Flusher:
                         gc.enable()
         finally:
             stopped.release()
+
+
+def block_signals() -> None:
+    """Signals are the program's, and come to its own threads, not to this one."""
+    pthread_sigmask(signal.SIG_BLOCK, valid_signals())
 
 
 def wait_until_gone(native: int | None) -> None:

@@ -19,21 +19,14 @@ _LAUNCHERS = frozenset(f"multiprocessing.popen_{way}" for way in ("fork", "forks
 _CONNECTION = "multiprocessing.connection"
 _SEND = "_send_bytes"
 
+# Names of the events of calls after which this process, or another one, may have ended.
 EXIT = "os._exit"
-"""The name of the event after which there is nothing."""
-
-SEND = f"{_CONNECTION}.{_SEND}"
-"""The name of the event of a message that is about to be sent: who gets it may end us at once."""
-
+SEND = f"{_CONNECTION}.{_SEND}"  # who gets the message may end us at once
 KILLS = {function: f"os.{name}" for name in ("kill", "killpg") if (function := getattr(os, name, None)) is not None}
-"""Functions with which a process ends another one, and the names of their events."""
-
 EXECS = {
     getattr(os, name): f"os.{name}"
     for name in ("execl", "execle", "execlp", "execlpe", "execv", "execve", "execvp", "execvpe")
 }
-"""Functions after which this process is another program, and the names of their events."""
-
 _NAMES = frozenset(function.__name__ for function in (*KILLS, *EXECS))
 
 _KINDS = {"func_pre": Want.PRE, "func_post": Want.POST, "func_raise": Want.RAISE}
@@ -52,19 +45,13 @@ class ProcessListener(Protocol):
     def after_fork_in_child(self) -> None: ...
 
     def join_token(self) -> object | None:
-        """What a child that does not share our memory needs: when it is unpickled there, the child joins the run.
-
-        None if it cannot.
-        """
-        ...
+        """What a child that does not share our memory unpickles to join the run; None if it cannot join."""
 
     def fail(self, error: BaseException) -> None:
         """An internal error, which must not reach the program."""
-        ...
 
     def leave(self) -> None:
         """The process is about to end, by multiprocessing's own way out."""
-        ...
 
 
 _listeners: list[ProcessListener] = []  # a program may watch several of its parts at once
@@ -191,11 +178,6 @@ def _with_calls(plan: CodePlan | None, code: CodeType, names: Set[str]) -> CodeP
     return plan._replace(probes=tuple(sorted([*plan.probes, *more], key=lambda probe: probe.offset)))
 
 
-class _Here:
-    """What multiprocessing's list of things to do after a fork refers to, weakly."""
-
-
-_here = _Here()
 _original: Callable[[str], dict[str, object]] | None = None
 
 
@@ -204,7 +186,7 @@ def _reach_multiprocessing() -> None:
     global _original
     from multiprocessing import util
 
-    util.register_after_fork(_here, _when_bootstrapped)
+    util.register_after_fork(_leave, _when_bootstrapped)  # it keeps a weak reference to the first
     spawn = sys.modules.get("multiprocessing.spawn")
     if spawn is not None and _original is None:
         _original = spawn.get_preparation_data
@@ -219,10 +201,10 @@ def _with_join_tokens(name: str) -> dict[str, object]:
     return data
 
 
-def _when_bootstrapped(here: object) -> None:
+def _when_bootstrapped(leave: Callable[[], None]) -> None:
     from multiprocessing import util
 
-    util.Finalize(None, _leave, exitpriority=_LAST)
+    util.Finalize(None, leave, exitpriority=_LAST)
 
 
 def _leave() -> None:

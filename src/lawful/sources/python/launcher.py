@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import SourceFileLoader, SourcelessFileLoader
 from importlib.util import MAGIC_NUMBER
@@ -17,8 +18,6 @@ from lawful.errors import LawfulError
 
 # Packages that Lawful brings along. The program may have other versions of them, and must import its own.
 BUNDLED = ("click", "typing_extensions", "rich", "pygments", "markdown_it", "mdurl")
-
-Caller = Callable[[Callable[[], object]], object]
 
 _former_main: ModuleType | None = None
 
@@ -31,25 +30,15 @@ class Ending(NamedTuple):
     exit: SystemExit | None = None  # what is to be raised, so that the interpreter itself deals with it
 
 
+@dataclass
 class LaunchedProgram:
     """A program that is ready to run."""
 
-    def __init__(
-        self,
-        name: str,
-        arguments: Sequence[str],
-        folder: str,
-        start: Callable[[ModuleType], Callable[[], object]],
-        files: Sequence[str] = (),
-    ) -> None:
-        self.name = name
-        """What its main module is called by those who import it."""
-        self.arguments = list(arguments)
-        self.folder = folder
-        """Where it lies; the search for its project begins here."""
-        self.files = tuple(files)
-        """Where its main module may stand, of those that are known before it runs."""
-        self._start = start
+    name: str  # of its main module for those who import it
+    arguments: Sequence[str]
+    folder: str  # where it lies; the search for its project begins here
+    _start: Callable[[ModuleType], Callable[[], object]]
+    files: Sequence[str]  # where its main module may stand, of those that are known before it runs
 
     def run(
         self, begin: Callable[[], None], call_without_frames: Callable[[Callable[[], object]], object] | None = None
@@ -66,7 +55,7 @@ class LaunchedProgram:
             begin()
         except KeyboardInterrupt as interrupt:
             return _conclude(interrupt.with_traceback(None))  # it has met the program before its first line
-        error = _outcome(execute, call_without_frames)
+        error = _failure(execute) if call_without_frames is None else _failure(call_without_frames, execute)
         del execute  # or the program's names would live as long as this frame
         return _conclude(error)
 
@@ -214,13 +203,10 @@ def _new_main() -> ModuleType:
     return main
 
 
-def _outcome(execute: Callable[[], object], call_without_frames: Caller | None) -> BaseException | None:
-    """Run it; the exception that ended it, if one did. (It is looked at when no exception is being handled.)"""
+def _failure(call: Callable[..., object], *args: object) -> BaseException | None:
+    """Call it; the exception that ended it, if one did, for the caller to look at when none is being handled."""
     try:
-        if call_without_frames is None:
-            execute()
-        else:
-            call_without_frames(execute)
+        call(*args)
     except BaseException as error:
         return error
     return None
@@ -270,10 +256,8 @@ def _show(error: BaseException, trace: TracebackType | None) -> SystemExit | Non
         _say("sys.excepthook is missing\n")
         sys.__excepthook__(type(error), error, trace)
         return None
-    failed = _call_hook(hook, error, trace)
-    if failed is None:
-        return None
-    if isinstance(failed, SystemExit):
+    failed = _failure(hook, type(error), error, trace)
+    if failed is None or isinstance(failed, SystemExit):
         return failed
     _say("Error in sys.excepthook:\n")
     failed.__traceback__ = _without_our_frames(failed.__traceback__)
@@ -283,29 +267,9 @@ def _show(error: BaseException, trace: TracebackType | None) -> SystemExit | Non
     return None
 
 
-def _call_hook(hook: Callable[..., object], error: BaseException, trace: TracebackType | None) -> BaseException | None:
-    try:
-        hook(type(error), error, trace)
-    except BaseException as failed:
-        return failed
-    return None
-
-
 def _say(text: str) -> None:
     if sys.stderr is not None:
         sys.stderr.write(text)
-
-
-class _WhenFreed:
-    """Does something when it is freed."""
-
-    __slots__ = ("_act",)
-
-    def __init__(self, act: Callable[[], object]) -> None:
-        self._act = act
-
-    def __del__(self) -> None:
-        self._act()
 
 
 def end_with(code: int) -> None:
@@ -332,13 +296,14 @@ def _at_the_very_end(act: Callable[[], object]) -> None:
     except Exception:
         return  # the interpreter will meet the same error, report it, and end with a code that says so
 
-    # When this is called, globals and builtins are gone.
-    def last(streams: list[TextIO] = streams, Any: type[BaseException] = BaseException) -> None:
-        for stream in streams:
-            try:  # noqa: SIM105
-                stream.flush()
-            except Any:
-                pass
-        act()
+    class WhenFreed:
+        # When this is called, globals and builtins are gone.
+        def __del__(self, streams: list[TextIO] = streams, Any: type[BaseException] = BaseException) -> None:
+            for stream in streams:
+                try:  # noqa: SIM105
+                    stream.flush()
+                except Any:
+                    pass
+            act()
 
-    vars(sys)["lawful: the end"] = _WhenFreed(last)
+    vars(sys)["lawful: the end"] = WhenFreed()

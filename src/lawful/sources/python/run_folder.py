@@ -1,10 +1,10 @@
-"""The folder of a run, in which its processes leave what they saw and say how far they are.
+"""The folder of a run, in which its processes leave what they saw and how far they are.
 
-The first process makes it before it has its first child. `NUMBER.pid` says that there is (or was) a child process,
-which, and when it began, and by its mode how far it is; it is `new.PID` until it is complete. All other files of a
-child begin with its number, too. Numbers are 1, 2, ... in the order in which children, and children of children, begin.
-A process that is about to end another one leaves `kill.PID`, which says when that began. A process after which all
-are to end leaves `halt`; those who want to know of that leave `halt.PID`.
+The first process makes it before it has its first child. The file `NUMBER.pid` has the id of a child process and the
+time when it began; its mode says how far the child is. It is `new.PID` until it is complete. All files of a child begin
+with its number: 1, 2, ... in the order in which children, and their children, begin. A process that is about to kill
+another one leaves `kill.PID`, with the time when that one began. A process that wants all others to end leaves `halt`;
+processes that want a signal then leave `halt.PID`.
 """
 
 from __future__ import annotations
@@ -48,10 +48,7 @@ class RunFolder:
 
     @classmethod
     def make(cls) -> RunFolder:
-        """A new one, where there is room for temporary files.
-
-        `tempfile` is not asked: it imports modules of which the program may have others, and the laws are about it.
-        """
+        """A new one. `tempfile` would import modules of which the program may have others, and laws are about it."""
         named = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
         reason = OSError("there is no place for temporary files")
         for place in (*named, "/tmp", "/var/tmp", "/usr/tmp", "."):
@@ -119,17 +116,15 @@ class RunFolder:
             pids = [pid]
         else:
             group = -pid or os.getpgrp()
-            pids = [each for each in map(self._pid, self.members()) if each and group in (1, _group(each))]
+            members = (self._who(each)[0] for each in self.members())
+            pids = [each for each in members if each and group in (1, _group(each))]
         for each in pids:
             if each != os.getpid() and _is_alive(each):
                 with suppress(OSError):  # the run may be over
                     _write(os.path.join(self.path, f"{_KILL}{each}"), _begun(each))
 
     def was_killed(self, number: int) -> bool:
-        """Has a process of the program sent it a signal of which it may have died?
-
-        That may have been before it was known here. Another process may have had the same id before.
-        """
+        """Has a process of the program sent it, and not an earlier process with its id, a deadly signal?"""
         pid, begun = self._who(number)
         try:
             with open(os.path.join(self.path, f"{_KILL}{pid}"), encoding="ascii") as file:
@@ -152,7 +147,7 @@ class RunFolder:
 
     def _mark(self, name: str) -> None:
         with suppress(OSError):  # the run may be over
-            os.close(os.open(os.path.join(self.path, name), os.O_CREAT | os.O_WRONLY, 0o600))
+            _write(os.path.join(self.path, name), "")
 
     def stop_requested(self) -> bool:
         return pristine_os.exists(os.path.join(self.path, _HALT))
@@ -173,12 +168,8 @@ class RunFolder:
         return self._said(number) == _BUSY
 
     def is_running(self, number: int) -> bool:
-        pid = self._pid(number)
+        pid, _ = self._who(number)
         return bool(pid) and _is_alive(pid)
-
-    def _pid(self, number: int) -> int:
-        """Its process id, or 0."""
-        return self._who(number)[0]
 
     def _who(self, number: int) -> tuple[int, str]:
         """Its process id, or 0, and when it began."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import CellType, CodeType, FrameType
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
 
@@ -24,16 +24,8 @@ LAYOUTS: Final = {
 }
 
 
-class _Missing:
-    """Stands where the stack has NULL."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Final = _Missing()
+MISSING: Final = object()
+"""Stands where the stack has NULL."""
 
 Top = Callable[[FrameType], Any]
 """The value on top of a frame's stack, while a trace function looks at it. On 3.11 only: others keep no depth."""
@@ -67,19 +59,15 @@ def _word_size_refusal() -> str | None:
 def _make_reader(layout: Layout) -> Read:
     import ctypes
 
-    pointer = ctypes.c_void_p
-    pointer_at = pointer.from_address
-    arrays: dict[int, Any] = {n: ctypes.py_object * n for n in range(1, 16)}
+    array = functools.cache(lambda count: ctypes.py_object * count)
+    pointer_at = ctypes.c_void_p.from_address
     frame_at, values_at = layout.frame, layout.values
 
     def read(frame: FrameType, index: int, count: int) -> list[Any]:
         if not count:
             return []
-        kind = arrays.get(count)
-        if kind is None:
-            kind = arrays[count] = ctypes.py_object * count
         address: Any = pointer_at(id(frame) + frame_at).value
-        values: Any = kind.from_address(address + values_at + 8 * index)
+        values: Any = array(count).from_address(address + values_at + 8 * index)
         try:
             return list(values)
         except ValueError:  # there is a NULL among them
@@ -111,42 +99,22 @@ def _self_test(layout: Layout, read: Read) -> str | None:
     """Reads frames whose contents are known."""
     import ctypes
 
-    def known(first: object, second: object, /, *rest: object) -> list[Any]:
-        cell = first
-        frame = sys._getframe()
-        assert (lambda: cell)() is first
-        return [*(read(frame, index, 1)[0] for index in range(5)), frame]
-
-    one, two = object(), object()
-    inner = sys._getframe()
-    if ctypes.c_void_p.from_address(id(inner) + layout.frame).value is None:
-        return "a frame object does not point to its frame"
-    address = ctypes.c_void_p.from_address(id(inner) + layout.frame).value or 0
-    if ctypes.c_void_p.from_address(address + layout.code).value != id(inner.f_code):
+    frame = sys._getframe()
+    address = ctypes.c_void_p.from_address(id(frame) + layout.frame).value
+    if address is None or ctypes.c_void_p.from_address(address + layout.code).value != id(frame.f_code):
         return "a frame's code is not where it should be"
-    seen = known(one, two, one)
-    code = known.__code__
-    frame = seen[5]
-    expected = {"first": one, "second": two, "rest": (one,), "frame": frame, "cell": one}
-    for name, value in zip(code.co_varnames, seen, strict=False):
-        value = value.cell_contents if type(value) is CellType else value
-        if name == "rest" and value == expected[name]:
-            continue
-        if name in expected and value is not expected[name]:
-            return f"the variable {name!r} of a frame is not where it should be"
 
     class Operand:
         def __add__(self, other: object) -> list[Any]:
-            # `one + (two + x)`: the left operands of the caller wait on its stack.
             caller = sys._getframe(1)
-            return read(caller, stack_bottom(caller.f_code), 1)
+            return [*read(caller, 0, 1), *read(caller, stack_bottom(caller.f_code), 1)]
 
-    def adds(left: object) -> Any:
-        return [left, Operand() + 1]
+    def adds(variable: object) -> Any:
+        return [variable, Operand() + 1]  # what stands on the left waits on the stack
 
-    operands = adds(two)[1]
-    if len(operands) != 1 or operands[0] is not two:
-        return "an operand is not on the stack where it should be"
+    known = object()
+    if any(each is not known for each in adds(known)[1]):
+        return "the variables and operands of a frame are not where they should be"
     return None
 
 
@@ -161,8 +129,5 @@ def reader() -> tuple[Read | None, str | None]:
         read = _make_reader(layout)
         refusal = _self_test(layout, read)
     except Exception as error:
-        refusal = f"a look at a frame failed: {type(error).__name__}: {error}"
-    else:
-        if refusal is None:
-            return read, None
-    return None, refusal
+        return None, f"a look at a frame failed: {type(error).__name__}: {error}"
+    return (read, None) if refusal is None else (None, refusal)

@@ -7,7 +7,7 @@ import sys
 import types
 import weakref
 from _thread import RLock
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, ParamSpecArgs, ParamSpecKwargs, TypeVar
 
 from lawful.sources.python import names
@@ -42,19 +42,9 @@ _FIRST_TRIAL = 1024
 _TRIAL_LIMIT = 200_000
 
 # Objects that lead everywhere. References from there count as coming from outside: they keep an object alive.
-_BORDERS: tuple[type, ...] = (
-    type,
-    types.ModuleType,
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.CodeType,
-    types.FrameType,
-    types.GetSetDescriptorType,
-    types.MemberDescriptorType,
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-)
-
+_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.WrapperDescriptorType)
+_BORDERS = frozenset(map(id, (type, types.ModuleType, types.CodeType, types.FrameType, *_FUNCTIONS, *_DESCRIPTORS)))
 
 _NEVER_HELD = frozenset({id(types.TracebackType), id(types.FrameType), id(slice)})
 
@@ -105,21 +95,18 @@ class Identity:
     """
 
     def __init__(self, gone: Gone | None = None, *, first: int = 1) -> None:
-        self._gone = gone
+        self.gone = gone
         self._next = first
         self._weak: dict[int, _Ref] = {}
         self._spent: _Ref | None = None
-        self._held: dict[int, tuple[Any, int]] = {}
+        self._held: dict[int, Any] = {}
+        self._held_numbers: dict[int, int] = {}
         self._sweep_at = _FIRST_SWEEP
         self._trial_at = _FIRST_TRIAL
         # Reentrant: a weak reference's callback may run in the middle of anything.
         self._lock = RLock()
         self._sweeping = False
         self._keep = _keeper()
-
-    def set_gone(self, gone: Gone) -> None:
-        """From now on, call this when objects die."""
-        self._gone = gone
 
     def __len__(self) -> int:
         return len(self._weak) + len(self._held)
@@ -131,33 +118,23 @@ class Identity:
 
     def of(self, value: object) -> int:
         """The id of an object; a new one if it has none."""
-        key = id(value)
-        ref = self._weak.get(key)
-        # A dead reference's callback may not have run yet while its address is already in use again.
-        if ref is not None and ref.is_to(value):
-            return ref.number
-        held = self._held.get(key)
-        if held is not None:
-            return held[1]
-        return self._add(key, value)
+        number = self.known(value)
+        return self._add(value) if number is None else number
 
     def known(self, value: object) -> int | None:
         """The id of an object, if it has one."""
-        key = id(value)
-        ref = self._weak.get(key)
-        if ref is not None and ref.is_to(value):
-            return ref.number
-        held = self._held.get(key)
-        return None if held is None else held[1]
+        ref = self._weak.get(id(value))
+        # A dead reference's callback may not have run yet while its address is already in use again.
+        return ref.number if ref is not None and ref.is_to(value) else self._held_numbers.get(id(value))
 
-    def _add(self, key: int, value: object) -> int:
+    def _add(self, value: object) -> int:
         with self._lock:
             again = self.known(value)
             if again is not None:
                 return again
             number = self._next
             self._next += 1
-            kind = type(value)
+            key, kind = id(value), type(value)
             if _is_never_held(kind) and not _calls_back(kind):
                 return number
             if _calls_back(kind):
@@ -170,7 +147,7 @@ class Identity:
                 ref.key, ref.number, ref.kind = key, number, kind
                 self._weak[key] = ref
                 return number
-            self._held[key] = (value, number)
+            self._held[key], self._held_numbers[key] = value, number
             full = len(self._held) >= self._sweep_at
         if full:
             self.sweep()
@@ -185,8 +162,8 @@ class Identity:
             self._report(ref.number, ref.kind)
 
     def _report(self, number: int, kind: type) -> None:
-        if self._gone is not None:
-            self._gone(number, kind)
+        if self.gone is not None:
+            self.gone(number, kind)
 
     def sweep(self) -> None:
         """Let go of what nobody else holds."""
@@ -209,26 +186,32 @@ class Identity:
     def _drop_unused(self) -> None:
         # What dies may have been the last to hold others. These are looked at first, so that a chain is not looked
         # through again for each of its links.
-        while keys := _unused(self._held):
+        while keys := self._unused([*self._held]):
             while keys:
-                keys = _unused({key: self._held[key] for key in self._drop(keys) if key in self._held})
+                keys = self._unused(self._drop(keys) & self._held.keys())
+
+    def _unused(self, keys: Iterable[int]) -> list[int]:
+        """Those that nobody else holds."""
+        return [key for key, count in _counts(self._held, keys) if count == _ONLY_OURS]
 
     def _drop(self, keys: list[int]) -> set[int]:
-        """Let go of these. The keys of held objects that they held themselves."""
+        """Let go of these. The ids of the objects that they held themselves."""
         inner: set[int] = set()
         for key in keys:
-            entry = self._held.pop(key, None)
-            if entry is not None:
-                inner.update(map(id, gc.get_referents(entry[0])))
-                self._report(entry[1], type(entry[0]))
-                del entry
-        return inner & self._held.keys()
+            number = self._held_numbers.pop(key, None)
+            if number is not None:
+                value = self._held.pop(key)
+                inner.update(map(id, gc.get_referents(value)))
+                self._report(number, type(value))
+                del value
+        return inner
 
     def forget(self) -> None:
         """Let go of all, without notices. Numbers go on."""
         with self._lock:
             weak, self._weak = self._weak, {}
             held, self._held = self._held, {}
+            self._held_numbers = {}
             for ref in weak.values():
                 if id(ref.kind) in _RUN_CODE_LAST:
                     self._keep(ref)
@@ -241,51 +224,38 @@ class Identity:
         self._next = process * CHILD_STRIDE
 
 
-def _unused(held: dict[int, tuple[Any, int]]) -> list[int]:
-    """The keys of those that nobody else holds."""
-    return [key for key, count in _counts(held) if count == _ONLY_OURS]
-
-
-def _counts(held: dict[int, tuple[Any, int]]) -> list[tuple[int, int]]:
+def _counts(objects: dict[int, Any], keys: Iterable[int]) -> list[tuple[int, int]]:
     count = sys.getrefcount
-    return [(key, count(entry[0])) for key, entry in held.items()]
+    return [(key, count(objects[key])) for key in keys]
 
 
-def _visited_counts(objects: dict[int, Any]) -> list[tuple[int, int]]:
-    count = sys.getrefcount
-    return [(key, count(value)) for key, value in objects.items()]
+_ONLY_OURS = _counts({0: []}, [0])[0][1]  # of an object that nobody else holds
 
 
-# What these two see of an object that nobody else holds.
-_ONLY_OURS = _counts({0: ([], 0)})[0][1]
-_VISITED = _visited_counts({0: []})[0][1]
-
-
-def _cut_off(held: dict[int, tuple[Any, int]]) -> list[int]:
+def _cut_off(held: dict[int, Any]) -> list[int]:
     """The keys of held objects that are reachable from nothing but themselves, as cycles are.
 
-    All that can be reached from them is visited, up to a border; references from within are counted. Something with
+    Visits all that can be reached from them, up to a border, and counts the references from within. Something with
     more references than that is held from outside, and so is all that it leads to.
     """
-    objects: dict[int, Any] = {}
+    objects = held.copy()
     inner: dict[int, int] = {}
-    work = [entry[0] for entry in held.values()]
-    for value in work:
-        objects[id(value)] = value
+    work = [*held.values()]
     while work:
         value = work.pop()
         for child in gc.get_referents(value):
             key = id(child)
             if key in objects:
                 inner[key] = inner.get(key, 0) + 1
-            elif gc.is_tracked(child) and not is_border(child):
+            elif gc.is_tracked(child) and not _is_border(child):
                 if len(objects) >= _TRIAL_LIMIT:
                     return []
                 objects[key] = child
                 inner[key] = 1
                 work.append(child)
         value = child = None
-    alive = [key for key, count in _visited_counts(objects) if count > inner.get(key, 0) + _VISITED + (key in held)]
+    counts = _counts(objects, objects)
+    alive = [key for key, count in counts if count > inner.get(key, 0) + _ONLY_OURS + (key in held)]
     seen = set(alive)
     while alive:
         for child in gc.get_referents(objects[alive.pop()]):
@@ -296,13 +266,10 @@ def _cut_off(held: dict[int, tuple[Any, int]]) -> list[int]:
     return [key for key in held if key not in seen]
 
 
-def is_border(value: object) -> bool:
-    """Whether references are not followed beyond this."""
+def _is_border(value: object) -> bool:
     kind = type(value)
-    return id(kind) in _BORDER_IDS or names.inherits(kind, type)
+    return id(kind) in _BORDERS or names.inherits(kind, type)
 
-
-_BORDER_IDS = frozenset(map(id, _BORDERS))
 
 K = TypeVar("K")
 
@@ -335,7 +302,7 @@ class IdentityCache(Generic[K]):
         for value in objects:
             if _calls_back(type(value)):
                 keep.append(weakref.ref(value, forget))
-            elif value is None or id(type(value)) in _BORDER_IDS:
+            elif value is None or id(type(value)) in _BORDERS:
                 keep.append(value)  # a descriptor of a C type, which lives as long as that
             else:
                 return None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from lawful.coin import BITS, GOLDEN, Coin, mixed, threshold
-from lawful.sources.python.tracer_protocol import SampleCounts
 
 _PATIENCE = 256
 """How often places may tell of nothing before they sleep: about what it costs to wake them."""
@@ -37,8 +36,8 @@ class ObjectSampler:
         self._groups: dict[int, GroupState] = {}
         self._samples: dict[int, GroupState] = {}
         self._seed = 0
-        self.wake: Callable[[frozenset[int], bool], None] = _nothing
-        """Called when groups wake that slept; True: only where objects are born."""
+        # Called when a group wakes that slept; True: only where objects are born.
+        self.wake: Callable[[int, bool], None] = lambda group, births_only: None
 
     def group(self, number: int) -> GroupState:
         found = self._groups.get(number)
@@ -53,19 +52,17 @@ class ObjectSampler:
         if not group.bears:
             group.awake = group.alive > 0
         elif slept:
-            self.wake(frozenset({number}), True)
+            self.wake(number, True)
 
     def release(self, number: int) -> None:
         """None of its objects is a sample any more."""
         group = self.group(number)
         for identity in [each for each, kind in self._samples.items() if kind is group]:
-            del self._samples[identity]
-        group.alive = group.fruitless = 0
-        group.awake = group.bears
+            self.gone(identity)
 
-    def samples(self, number: int) -> SampleCounts:
+    def samples(self, number: int) -> tuple[int, int, int]:
         group = self.group(number)
-        return SampleCounts(group.born, group.taken, group.alive)
+        return group.born, group.taken, group.alive
 
     def seed(self, number: int) -> None:
         self._seed = number % BITS
@@ -79,12 +76,8 @@ class ObjectSampler:
 
     def clear(self) -> None:
         """No object is a sample any more."""
-        self._samples.clear()
-        for group in self._groups.values():
-            group.alive = group.fruitless = 0
-            group.awake = group.bears
-
-    # -- lives -----------------------------------------------------------------------------------
+        for number in self._groups:
+            self.release(number)
 
     def has(self, number: int | None) -> bool:
         """Has a sample this id?"""
@@ -109,7 +102,7 @@ class ObjectSampler:
             group.budget -= 1
         if not group.awake:
             group.awake = True
-            self.wake(frozenset({number}), False)
+            self.wake(number, False)
 
     def gone(self, identity: int) -> bool:
         """An object dies. Was it a sample?"""
@@ -122,17 +115,10 @@ class ObjectSampler:
             group.awake = group.bears
         return True
 
-    # -- sleep -----------------------------------------------------------------------------------
-
-    def asleep(self, groups: Iterable[int], bears: bool) -> bool:
-        """Need a place of these groups tell nothing now? One without groups must."""
-        found = False
-        for number in groups:
-            found = True
-            group = self.group(number)
-            if group.awake or (bears and group.bears):
-                return False
-        return found
+    def asleep(self, numbers: Sequence[int], bears: bool) -> bool:
+        """Need a place of these groups report nothing now? One without groups must."""
+        groups = map(self.group, numbers)
+        return bool(numbers) and not any(group.awake or (bears and group.bears) for group in groups)
 
     def drowse(self, groups: Iterable[int]) -> None:
         """A place of these groups has met no sample."""
@@ -142,7 +128,3 @@ class ObjectSampler:
                 group.fruitless += 1
                 if group.fruitless > _PATIENCE:
                     group.awake = False
-
-
-def _nothing(groups: frozenset[int], births_only: bool) -> None:
-    pass

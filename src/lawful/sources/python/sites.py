@@ -10,34 +10,17 @@ from types import CodeType
 from typing import Final, NamedTuple
 
 from lawful import core
+from lawful.sources.python import instructions, stack_walk
 from lawful.sources.python.frames import stack_bottom
-from lawful.sources.python.instructions import (
-    EXTENDED_ARG,
-    NAMES,
-    SUPPORTED,
-    VERSION,
-    Op,
-    UnknownBytecodeError,
-    next_unit,
-    pattern,
-    whole_argument,
-)
-from lawful.sources.python.stack_walk import (
-    BINARY_NAMES,
-    C_PROBE_FIELDS,
-    C_TABLES,
-    EVENT_AT_PREFIX,
-    LOAD_SHIFTS,
-    WATCHABLE,
-    StackWalk,
-)
+from lawful.sources.python.instructions import EXTENDED_ARG, Op, UnknownBytecodeError, next_unit
+from lawful.sources.python.stack_walk import C_PROBE_FIELDS, C_TABLES, LOAD_SHIFTS, WATCHABLE
 from lawful.sources.python.tracer_protocol import CALLS, Operation, Probe
 
 # What `x.field += n` has between the copy of x and the writing.
 _STEPPING = [Op.LOAD_ATTR, Op.LOAD_CONST, Op.BINARY_OP, Op.SWAP]
-_IN_PLACE = frozenset(BINARY_NAMES.index(name) for name in ("__iadd__", "__isub__"))
+_IN_PLACE = frozenset(stack_walk.BINARY_NAMES.index(name) for name in ("__iadd__", "__isub__"))
 _STEP = 24  # code units that it may take
-_LOADING = pattern((*LOAD_SHIFTS, Op.LOAD_CONST))
+_LOADING = instructions.pattern((*LOAD_SHIFTS, Op.LOAD_CONST))
 
 
 class CallMarks(NamedTuple):
@@ -56,8 +39,8 @@ def probes(code: CodeType, operations: frozenset[Operation], marks: CallMarks = 
 
     The offsets are those of the events of `sys.monitoring`, and on 3.11 of opcode events of `sys.settrace`.
     """
-    if not SUPPORTED:
-        raise UnknownBytecodeError(f"{sys.implementation.name} {'.'.join(map(str, VERSION))}")
+    if not instructions.SUPPORTED:
+        raise UnknownBytecodeError(f"{sys.implementation.name} {'.'.join(map(str, instructions.VERSION))}")
     search, wanted = _selection(operations)
     bytecode = code.co_code
     if search is None or not search.search(bytecode[::2]):
@@ -83,7 +66,7 @@ def loaded_names(code: CodeType) -> Iterator[str]:
     unit = 0
     while (found := _LOADING.search(ops, unit)) is not None:
         unit = found.start()
-        arg = whole_argument(ops, args, unit)
+        arg = instructions.whole_argument(ops, args, unit)
         if ops[unit] != Op.LOAD_CONST:
             yield code.co_names[arg >> LOAD_SHIFTS[ops[unit]]]
         elif type(constant := code.co_consts[arg]) is str:
@@ -94,14 +77,14 @@ def loaded_names(code: CodeType) -> Iterator[str]:
 @lru_cache(maxsize=64)
 def _selection(operations: frozenset[Operation]) -> tuple[re.Pattern[bytes] | None, bytes]:
     """What finds a wanted instruction, and a table of whether it is wanted."""
-    numbers = [op for op, name in NAMES.items() if name in WATCHABLE and WATCHABLE[name][0] in operations]
-    return pattern(numbers) if numbers else None, bytes(op in numbers for op in range(256))
+    numbers = [op for op, name in instructions.NAMES.items() if name in WATCHABLE and WATCHABLE[name][0] in operations]
+    return instructions.pattern(numbers) if numbers else None, bytes(op in numbers for op in range(256))
 
 
 def _probes(code: CodeType, wanted: bytes, marks: CallMarks) -> tuple[list[Probe], Set[int]]:
     """The probes, and the places where paths join."""
     ops = code.co_code[::2]
-    walk = StackWalk(code, wanted)
+    walk = stack_walk.StackWalk(code, wanted)
     lines = iter(code.co_lines())
     end, line = 0, 0
     nowhere = (0, len(code.co_code), None)
@@ -112,7 +95,7 @@ def _probes(code: CodeType, wanted: bytes, marks: CallMarks) -> tuple[list[Probe
             _, end, known_line = next(lines, nowhere)
             line = known_line or 0
         result = next_unit(ops, unit) * 2
-        if EVENT_AT_PREFIX:
+        if stack_walk.EVENT_AT_PREFIX:
             while unit and ops[unit - 1] == EXTENDED_ARG:
                 unit -= 1
         plain = name if type(name) is str else name[0] if type(name) is tuple else None

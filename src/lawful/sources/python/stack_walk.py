@@ -10,23 +10,8 @@ from collections.abc import Set
 from types import CodeType
 from typing import NamedTuple
 
-from lawful.sources.python.instructions import (
-    ATTR_HAS_FLAG,
-    DIRECTIONS,
-    ENDS,
-    EXTENDED_ARG,
-    NAMES,
-    SHAPES,
-    VERSION,
-    Op,
-    UnknownBytecodeError,
-    handlers,
-    jump_target,
-    next_unit,
-    pattern,
-    shape,
-    whole_argument,
-)
+from lawful.sources.python import instructions
+from lawful.sources.python.instructions import ATTR_HAS_FLAG, DIRECTIONS, SHAPES, Op, UnknownBytecodeError
 from lawful.sources.python.tracer_protocol import Operation, Probe
 
 
@@ -46,9 +31,8 @@ WATCHABLE = {
     "CALL_KW": Watchable(Operation.CALL, 0, None, 0),
     "CALL_FUNCTION_EX": Watchable(Operation.CALL_EX, 0, None, 0),
     "BEFORE_WITH": Watchable(Operation.ENTER, 1, "__enter__", 1),  # on top of the bound `__exit__`
-    "WITH_EXCEPT_START": Watchable(
-        Operation.EXIT_RAISED, 4, "__exit__", 4
-    ),  # on top of `__exit__`, an offset, and two exceptions
+    # On top of `__exit__`, an offset, and two exceptions.
+    "WITH_EXCEPT_START": Watchable(Operation.EXIT_RAISED, 4, "__exit__", 4),
     "BEFORE_ASYNC_WITH": Watchable(Operation.ASYNC_ENTER, 1, "__aenter__", 1),
     "GET_ITER": Watchable(Operation.ITER, 1, "__iter__", 0),
     "FOR_ITER": Watchable(Operation.NEXT, 1, "__next__", 1),  # on top of the iterator
@@ -78,13 +62,13 @@ RESULT_ABOVE_BASE = {each.operation: each.result_above for each in WATCHABLE.val
 _BINARY = "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor".split()
 BINARY_NAMES = [f"__{name}__" for name in _BINARY] + [f"__i{name}__" for name in _BINARY]
 _COMPARISONS = [f"__{name}__" for name in "lt le eq ne gt ge".split()]
-_COMPARISON_SHIFT = {(3, 12): 4, (3, 13): 5}.get(VERSION, 0)
+_COMPARISON_SHIFT = {(3, 12): 4, (3, 13): 5}.get(instructions.VERSION, 0)
 _INTRINSIC_UNARY_POSITIVE = 5
 
 # Up to 3.12 the NULL or the method lies below the callable or its receiver; from 3.13 the callable lies lowest.
-_NULL_FIRST = VERSION <= (3, 12)
+_NULL_FIRST = instructions.VERSION <= (3, 12)
 # A prefix makes an event of its own; on 3.11 the instruction it belongs to makes none.
-EVENT_AT_PREFIX = VERSION == (3, 11)
+EVENT_AT_PREFIX = instructions.VERSION == (3, 11)
 
 # A value on the stack: the attribute it was loaded by; the global, as a tuple; NULL; or None if it is unknown.
 _Value = str | tuple[str] | int | None
@@ -103,7 +87,7 @@ _CONSTANT_NAMES: dict[int, tuple[int, _Value]] = {
     Op.LOAD_BUILD_CLASS: (-1, ("__build_class__",)),
     Op.LOAD_ASSERTION_ERROR: (-1, ("AssertionError",)),
 }
-_JUMPS = pattern(op for op in range(256) if DIRECTIONS[op])
+_JUMPS = instructions.pattern(op for op in range(256) if DIRECTIONS[op])
 
 _Found = tuple[Operation, int, int, _Value, tuple[str, ...]]
 
@@ -117,11 +101,11 @@ class StackWalk:
         self._ops, self._args = ops, args = code.co_code[::2], code.co_code[1::2]
         self._wanted = wanted
         self.found: dict[int, _Found] = {}  # the wanted instructions, by code units
-        self._table = list(handlers(code.co_exceptiontable))
+        self._table = list(instructions.handlers(code.co_exceptiontable))
         self._starts = [handler.start for handler in self._table]
         # Where paths join: the stack as known so far. From one such place to the next there is one path only.
         self._joins: dict[int, _Stack | None] = dict.fromkeys(
-            jump_target(ops, args, jump.start()) for jump in _JUMPS.finditer(ops)
+            instructions.jump_target(ops, args, jump.start()) for jump in _JUMPS.finditer(ops)
         )
         self._joins.update(dict.fromkeys(self._starts))
         self._joins.update(dict.fromkeys(handler.target for handler in self._table))
@@ -164,30 +148,30 @@ class StackWalk:
                 stack = joined
             op = ops[unit]
             arg = prefix | args[unit]
-            if op == EXTENDED_ARG:
+            if op == instructions.EXTENDED_ARG:
                 prefix = arg << 8
                 unit += 1
                 continue
             prefix = 0
-            takes, puts = SHAPES[op] or shape(op, arg)
+            takes, puts = SHAPES[op] or instructions.shape(op, arg)
             depth = len(stack)
             if takes > depth or depth > self._code.co_stacksize:
                 raise UnknownBytecodeError("the stack is too small")
             if self._wanted[op]:
                 if op == Op.CALL_KW and ops[unit - 1] == Op.LOAD_CONST:
-                    keywords = constants[whole_argument(ops, args, unit - 1)]
+                    keywords = constants[instructions.whole_argument(ops, args, unit - 1)]
                 site = _site(op, arg, depth, _named(op, arg, stack), names, keywords)
                 if site is not None:
                     self.found[unit] = site
                 keywords = ()
             elif op == Op.KW_NAMES:
                 keywords = constants[arg]
-            following = next_unit(ops, unit)
+            following = instructions.next_unit(ops, unit)
             if DIRECTIONS[op]:
-                jump_takes, jump_puts = shape(op, 0, True)
+                jump_takes, jump_puts = instructions.shape(op, 0, True)
                 jumped = stack[: depth - jump_takes] + [None] * jump_puts
                 self._paths.append((following + DIRECTIONS[op] * arg, jumped))
-            if ENDS[op]:
+            if instructions.ENDS[op]:
                 return
             _apply(op, arg, takes, puts, stack, names)
             unit = following
@@ -247,7 +231,7 @@ def _site(
     op: int, arg: int, depth: int, named: _Value, names: tuple[str, ...], keywords: tuple[str, ...]
 ) -> _Found | None:
     """What is to be known of a wanted instruction, if it is one: some do other things too."""
-    operation, operands, method, _ = WATCHABLE[NAMES[op]]
+    operation, operands, method, _ = WATCHABLE[instructions.NAMES[op]]
     name: _Value = method
     if operands == 0:
         count = arg & 1 if op == Op.CALL_FUNCTION_EX else arg
@@ -279,15 +263,15 @@ _ROLES = (
 )
 _ROLE_NUMBERS = {name: role for role, names in enumerate(_ROLES.split(), 1) for name in names.split("/")}
 _BY_ARGUMENT = 255
-_BY_NUMBER = [WATCHABLE.get(NAMES.get(op, "")) for op in range(256)]
+_BY_NUMBER = [WATCHABLE.get(instructions.NAMES.get(op, "")) for op in range(256)]
 C_TABLES = (
-    bytes(_ROLE_NUMBERS.get(NAMES.get(op, ""), 0) for op in range(256)),
+    bytes(_ROLE_NUMBERS.get(instructions.NAMES.get(op, ""), 0) for op in range(256)),
     bytes(_BY_ARGUMENT if each is None else each[0] for each in SHAPES),
     bytes(_BY_ARGUMENT if each is None else each[1] for each in SHAPES),
     bytes(each % 3 for each in DIRECTIONS),
-    ENDS,
+    instructions.ENDS,
     bytes(0 if each is None else each.operands for each in _BY_NUMBER),
-    shape,
+    instructions.shape,
     int(_NULL_FIRST),
     int(ATTR_HAS_FLAG),
 )

@@ -1,5 +1,5 @@
 /* The general path at the start and the end of functions that report themselves. monitoring.c calls it where the fast path
-   refuses. It must match lawful/sources/python/callee_events.py; tests/sources/python/test_tracer.py runs on both. */
+   refuses. It must match lawful/sources/python/call_events.py; tests/sources/python/test_tracer.py runs on both. */
 #include "messages/messages.h"
 #include "tracer/probe.h"
 

@@ -12,10 +12,10 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lawful.sources.python import names
-from lawful.sources.python.call_events import ARGUMENTS, CallEvents, OpenCall, only, receiver_type
+from lawful.sources.python.call_events import CallEvents, OpenCall, only, receiver_type
 from lawful.sources.python.encode import add_arguments, add_result, is_primitive
 from lawful.sources.python.frames import MISSING
 from lawful.sources.python.stack_walk import OPERANDS, RESULT_ABOVE_BASE
@@ -23,16 +23,8 @@ from lawful.sources.python.tracer_protocol import CALLS, FIELDS, NEXTS, Callee, 
 from lawful.sources.python.watched_code import WatchedCode
 
 _ENDS: Final = Want.POST | Want.RAISE | Want.NEW | Want.ON_RETURN
+_ARGUMENTS: Final = ("args", "argIds", "kwargs", "kwargIds")
 _CALL_FUNCTIONS: Final = (FunctionType, MethodDescriptorType, WrapperDescriptorType)
-
-
-class _Call(NamedTuple):
-    """A callee, and its arguments."""
-
-    function: Any
-    receiver: Any  # or `MISSING`
-    args: list[Any] | None  # without the receiver; None: unknown
-    kwargs: dict[str, Any]
 
 
 class CallerEvents(CallEvents):
@@ -52,18 +44,9 @@ class CallerEvents(CallEvents):
         if self._sampler.asleep(probe.groups, probe.may_create):
             known.has_disabled = True
             return False
-        operation = probe.operation
-        if operation is Operation.CALL:
-            one, two, *args = self._read(frame, known.bottom + probe.base, 2 + probe.count)
-            return self._before_call(known, frame, probe, one, two, args, {})
-        if operation is Operation.CALL_EX:
-            one, two, several, *keywords = self._read(frame, known.bottom + probe.base, 3 + probe.count)
-            kwargs: Any = keywords[0] if probe.count else {}
-            # Anything else is iterated by the call itself, which must stay the only one to do so.
-            if type(several) in (tuple, list) and type(kwargs) is dict:
-                return self._before_call(known, frame, probe, one, two, list(several), kwargs)
-            return self._before_call(known, frame, probe, one, two, None, {})
-        if operation in FIELDS:
+        if probe.operation in CALLS:
+            return self._before_call(known, frame, probe)
+        if probe.operation in FIELDS:
             self._before_field(known, frame, probe)
         else:
             self._before_operation(known, frame, probe)
@@ -80,32 +63,23 @@ class CallerEvents(CallEvents):
         callee = self._answers.callee(function, None if receiver is MISSING else receiver_type(receiver))
         if callee is None or callee.wants & Want.CALLEE_SIDE or (callee.group and not self._is_sample(receiver)):
             return
-        self._begin(known, frame, probe, callee, _Call(function, receiver, None, {}))
+        self._begin(known, frame, probe, callee, function, receiver, None, {})
 
     def ended(self, known: WatchedCode, frame: FrameType) -> None:
         """A call has returned. What it gave is not known."""
         call = self._close(known, frame)
         if call is not None and call.wants & Want.POST:
-            self._record("func_post", call.parts, call.site)
+            self._tracer.record("func_post", call.parts, call.site)
 
-    def _before_call(
-        self,
-        known: WatchedCode,
-        frame: FrameType,
-        probe: Probe,
-        one: Any,
-        two: Any,
-        args: list[Any] | None,
-        kwargs: dict[str, Any],
-    ) -> bool:
+    def _before_call(self, known: WatchedCode, frame: FrameType, probe: Probe) -> bool:
+        assert self._read is not None
+        fixed = 2 if probe.operation is Operation.CALL else 3
+        one, two, *values = self._read(frame, known.bottom + probe.base, fixed + probe.count)
+        args, kwargs = _arguments(probe, values)
         called = two if one is MISSING else one
         method = one is not MISSING and two is not MISSING
         if method and args is not None:
             args = [two, *args]
-        if probe.keywords and args is not None:
-            split = len(args) - len(probe.keywords)
-            kwargs = dict(zip(probe.keywords, args[split:], strict=True))
-            args = args[:split]
         function, receiver, rest = _unbind(called, args, method)
         if receiver is called:
             callee = self._answers.operation("__call__", type(receiver))
@@ -120,7 +94,7 @@ class CallerEvents(CallEvents):
         kind = function if names.inherits(type(function), type) else None
         unborn = callee.group if kind is not None or callee.wants & Want.BIRTH else 0
         if not self._is_skipped(callee, probe, receiver, unborn):
-            self._begin(known, frame, probe, callee, _Call(function, receiver, rest, kwargs), kind, unborn)
+            self._begin(known, frame, probe, callee, function, receiver, rest, kwargs, kind, unborn)
         return True
 
     def _before_operation(self, known: WatchedCode, frame: FrameType, probe: Probe) -> None:
@@ -143,8 +117,8 @@ class CallerEvents(CallEvents):
         if callee is None or callee.wants & Want.CALLEE_SIDE or self._is_skipped(callee, probe, owner):
             return
         if operation in NEXTS and callee.wants & Want.NEXT:
-            self._record("iter_next", self._parts(callee, owner), _site(known, probe, callee.wants))
-        self._begin(known, frame, probe, callee, _Call(None, owner, args, {}))
+            self._tracer.record("iter_next", self._parts(callee, owner), _site(known, probe, callee.wants))
+        self._begin(known, frame, probe, callee, None, owner, args, {})
 
     def _before_field(self, known: WatchedCode, frame: FrameType, probe: Probe) -> None:
         assert self._read is not None
@@ -162,11 +136,11 @@ class CallerEvents(CallEvents):
         if is_read and wants & Want.RESULT and probe.result >= 0:
             # It is recorded with the value that was read, when that is known.
             self.needs_exceptions = True
-            self._open[id(frame)] = OpenCall(known, probe, wants, parts, site, None)
+            self._open[id(frame)] = OpenCall(known, wants, parts, site, probe=probe)
             return
         if value and wants & Want.RESULT:
-            add_result(parts, value[0], self._context.identity.of)
-        self._record("field_read" if is_read else "field_write", parts, site)
+            add_result(parts, value[0], self._tracer.identity.of)
+        self._tracer.record("field_read" if is_read else "field_write", parts, site)
 
     def _is_skipped(self, callee: Callee, probe: Probe, receiver: object, unborn: int = 0) -> bool:
         """Is it an object that is not a sample, where only samples are wanted?"""
@@ -181,32 +155,29 @@ class CallerEvents(CallEvents):
         frame: FrameType,
         probe: Probe,
         callee: Callee,
-        call: _Call,
+        function: object,
+        receiver: object,
+        args: list[Any] | None,
+        kwargs: dict[str, Any],
         kind: type | None = None,
         unborn: int = 0,
     ) -> None:
-        wants, args = callee.wants, call.args
-        parts = self._parts(callee, call.receiver)
+        """A call begins. The receiver may be `MISSING`; the arguments are without it, and None if unknown."""
+        wants, parts = callee.wants, self._parts(callee, receiver)
         if wants & Want.ARGS and args is not None:
-            add_arguments(parts, args, call.kwargs, self._context.identity.of)
+            add_arguments(parts, args, kwargs, self._tracer.identity.of)
         site = _site(known, probe, wants)
         if wants & Want.PRE and not unborn:
-            self._record("func_pre", parts, site)
+            self._tracer.record("func_pre", parts, site)
         token = None
         if wants & Want.ON_CALL and args is not None:
-            objects = args if call.receiver is MISSING else [call.receiver, *args]
-            token = self._on_call(call.function, objects, call.kwargs, _site(known, probe, Want.SITE))
+            objects = args if receiver is MISSING else [receiver, *args]
+            token = self._on_call(function, objects, kwargs, _site(known, probe, Want.SITE))
         if (unborn or wants & _ENDS) and probe.result >= 0:
             self.needs_exceptions = True
-            self._open[id(frame)] = OpenCall(known, probe, wants, parts, site, kind, unborn, token)
+            self._open[id(frame)] = OpenCall(known, wants, parts, site, token, probe, kind, unborn)
         if wants & Want.EXIT:
-            self._context.recorder.flush_now()
-
-    def _parts(self, callee: Callee, receiver: object) -> Event:
-        parts: Event = {"name": callee.name}
-        if receiver is not MISSING:
-            self._add_receiver(parts, receiver)
-        return parts
+            self._tracer.flush_now()
 
     # -- after an instruction --------------------------------------------------------------------
 
@@ -218,17 +189,17 @@ class CallerEvents(CallEvents):
         del self._open[id(frame)]
         value = self._result(known, frame, call.probe)
         if call.probe.operation is Operation.GET_FIELD:
-            self._record("field_read", self._with_result(call, value), call.site)
+            self._tracer.record("field_read", self._with_result(call, value), call.site)
             return
         if call.unborn and not self._comes_out(call, frame, value):
             return
-        self._on_return(call, value, None, lambda: call.site)
+        self._on_return(call, value, None, call.site)
         if call.wants & Want.NEW and call.kind is not None and _is_made(call, call.kind, value):
             made = self._answers.class_name(type(value))
-            parts: Event = {"name": call.parts["name"], "class": made, "targetId": self._context.identity.of(value)}
-            self._record("new", parts | only(call.parts, ARGUMENTS), call.site)
+            parts: Event = {"name": call.parts["name"], "class": made, "targetId": self._tracer.identity.of(value)}
+            self._tracer.record("new", parts | only(call.parts, _ARGUMENTS), call.site)
         if call.wants & Want.POST:
-            self._record("func_post", self._with_result(call, value), call.site)
+            self._tracer.record("func_post", self._with_result(call, value), call.site)
 
     def _result(self, known: WatchedCode, frame: FrameType, probe: Probe) -> Any:
         above = RESULT_ABOVE_BASE.get(probe.operation)
@@ -261,16 +232,26 @@ class CallerEvents(CallEvents):
     def raised(self, frame: FrameType, error: BaseException) -> None:
         """An exception comes up in a frame: from its open call, if it has one."""
         call = self._open.pop(id(frame), None)
-        if call is None or call.code.ref() is not frame.f_code or call.unborn:
+        if call is None or call.code is not self._codes.get(frame.f_code) or call.unborn:
             return
-        self._on_return(call, None, self._answers.class_name(type(error)), lambda: call.site)
-        if not call.wants & Want.RAISE or call.probe is None or call.probe.operation is Operation.GET_FIELD:
-            return
-        self._record("func_raise", self._with_exception(call, error), call.site)
+        self._on_return(call, None, self._answers.class_name(type(error)), call.site)
+        if call.wants & Want.RAISE and call.probe is not None and call.probe.operation is not Operation.GET_FIELD:
+            self._tracer.record("func_raise", self._with_exception(call, error), call.site)
 
 
 def _site(known: WatchedCode, probe: Probe, wants: Want) -> Event:
     return {"file": known.file, "line": probe.line} if wants & Want.SITE else {}
+
+
+def _arguments(probe: Probe, values: list[Any]) -> tuple[list[Any] | None, dict[str, Any]]:
+    """The arguments of a call by position and by keyword; None if they are not known before the call."""
+    if probe.operation is Operation.CALL:
+        split = len(values) - len(probe.keywords)
+        return values[:split], dict(zip(probe.keywords, values[split:], strict=True))
+    several, kwargs = values if probe.count else (values[0], {})
+    # The call itself iterates anything else, and must stay the only one to do so.
+    is_known = type(several) in (tuple, list) and type(kwargs) is dict
+    return (list(several), kwargs) if is_known else (None, {})
 
 
 def _operands(operation: Operation, values: list[Any]) -> tuple[Any, list[Any]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 from _thread import allocate_lock
 from collections.abc import Callable
+from functools import partial
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -20,26 +22,37 @@ if TYPE_CHECKING:
 
 OWN_FOLDER = os.path.join(os.path.dirname(os.path.abspath(lawful.__file__)), "")
 _TOOL_NAME = "lawful"
-_GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+_GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class MonitoringHooks:
     """One tool of `sys.monitoring`, and a second one for functions whose starts and ends are disabled now and then.
 
-    What was disabled comes back if its event is switched off and on for the code object. That does not help with
-    starts, for which the first tool asks everywhere.
+    A disabled event comes back if it is switched off and on for the code object. That does not help with starts, for
+    which the first tool asks everywhere.
     """
 
     def __init__(self, tracer: PythonTracer) -> None:
         self._tracer = tracer
-        self._codes = tracer.codes
-        self._sampler = tracer.sampler
-        self._tool = -1
-        self._second = -1
+        self._codes, self._sampler = tracer.codes, tracer.sampler
+        self._tool = self._second = -1
         self._global = 0
         self._planning = allocate_lock()
         self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         self._disable: Any = self._monitoring.DISABLE
+        events = self._monitoring.events
+        self._callbacks: dict[int, Callable[..., Any]] = {
+            events.PY_START: partial(self._start, False),
+            events.PY_RETURN: self._return,
+            events.PY_YIELD: self._yield,
+            events.PY_RESUME: self._resume,
+            events.PY_THROW: self._resume,
+            events.PY_UNWIND: self._unwind,
+            events.RAISE: self._raise,
+            events.INSTRUCTION: self._instruction,
+            events.CALL: self._call,
+            events.C_RETURN: self._c_return,
+        }
 
     def install(self) -> None:
         """Take a tool id that is free, and ask for the start of every function."""
@@ -49,7 +62,7 @@ class MonitoringHooks:
         if self._tool < 0:
             raise RuntimeError("no tool id of sys.monitoring is free")
         self._sampler.wake = self._wake
-        for event, callback in self._callbacks():
+        for event, callback in self._callbacks.items():
             monitoring.register_callback(self._tool, event, callback)
         for running in sys._current_frames().values():
             self._plan_running(running)
@@ -72,9 +85,9 @@ class MonitoringHooks:
         if self._second < 0:
             self._second = self._take_tool()
             events = self._monitoring.events
-            callbacks = {**dict(self._callbacks()), events.PY_START: self._second_start}
-            for event in (events.PY_START, events.PY_RETURN, events.PY_YIELD, events.PY_RESUME):
-                if self._second >= 0:
+            if self._second >= 0:
+                callbacks = {**self._callbacks, events.PY_START: partial(self._start, True)}
+                for event in (events.PY_START, events.PY_RETURN, events.PY_YIELD, events.PY_RESUME):
                     self._monitoring.register_callback(self._second, event, callbacks[event])
         return self._second
 
@@ -102,25 +115,10 @@ class MonitoringHooks:
             if tool >= 0:
                 for code, _ in self._codes.living():
                     monitoring.set_local_events(tool, code, 0)
-                for event, _ in self._callbacks():
+                for event in self._callbacks:
                     monitoring.register_callback(tool, event, None)
                 monitoring.free_tool_id(tool)
         self._tracer.forget_codes()
-
-    def _callbacks(self) -> list[tuple[int, Callable[..., Any]]]:
-        events = self._monitoring.events
-        return [
-            (events.PY_START, self._start),
-            (events.PY_RETURN, self._return),
-            (events.PY_YIELD, self._yield),
-            (events.PY_RESUME, self._resume),
-            (events.PY_THROW, self._resume),
-            (events.PY_UNWIND, self._unwind),
-            (events.RAISE, self._raise),
-            (events.INSTRUCTION, self._instruction),
-            (events.CALL, self._call),
-            (events.C_RETURN, self._c_return),
-        ]
 
     def _ask_for_exceptions(self) -> None:
         """Exceptions can only be asked for everywhere: once they matter, and not before."""
@@ -144,22 +142,20 @@ class MonitoringHooks:
             if known is not None and known.armed:
                 return known
             known = self._codes.plan(frame)
-            if known is None:
-                return None
-            if self._tool >= 0:
-                known.second_tool = known.callee is not None and bool(known.groups) and self._second_tool() >= 0
-                self._share(code, known)
-                self._switch(code, known)
-            known.armed = True
+            if known is not None:
+                if self._tool >= 0:
+                    known.second_tool = known.callee is not None and bool(known.groups) and self._second_tool() >= 0
+                    self._share(code, known)
+                    self._switch(code, known)
+                known.armed = True
             return known
 
     def _share(self, code: CodeType, known: WatchedCode) -> None:
         """Let another tool ask before there are events of instructions.
 
-        Which tools want an instruction is noted for each of them only where several tools have asked for an event. If
-        another one comes later, the interpreter (up to 3.13 at least) begins these notes as if nobody wanted any, and
-        instructions have no events any more. So the second tool asks first, if it needs starts; and then one that
-        leaves again, for whoever else may come. `sys.settrace` is a tool, too.
+        The interpreter notes which tools want an instruction only where several tools have asked for an event. If
+        another one comes later, it begins these notes (up to 3.13 at least) as if nobody wanted any. So the second tool
+        asks first, if it needs starts; and then one that leaves again, for tools to come, as that of `sys.settrace`.
         """
         events = self._monitoring.events
         if known.own and known.probes and known.callee is None and self._codes.reports_starts:
@@ -190,17 +186,15 @@ class MonitoringHooks:
     def _events_outside(self, code: CodeType, known: WatchedCode) -> int:
         """Where it starts and ends."""
         events = self._monitoring.events
-        found = 0
-        if known.callee is not None:
-            found = events.PY_START | events.PY_RETURN
-            if known.callee.wants & Want.YIELD and code.co_flags & _GENERATOR:
-                found |= events.PY_YIELD | events.PY_RESUME
-        return int(found)
+        if known.callee is None:
+            return 0
+        yields = known.callee.wants & Want.YIELD and code.co_flags & _GENERATOR
+        return int(events.PY_START | events.PY_RETURN | (events.PY_YIELD | events.PY_RESUME if yields else 0))
 
-    def _wake(self, groups: frozenset[int], births_only: bool) -> None:
+    def _wake(self, group: int, births_only: bool) -> None:
         for code, known in self._codes.living():
             places: list[WatchedCode | Probe] = [known, *known.probes.values()] if known.has_disabled else []
-            if any((each.may_create or not births_only) and not groups.isdisjoint(each.groups) for each in places):
+            if any(group in each.groups and (each.may_create or not births_only) for each in places):
                 known.has_disabled = False
                 self._switch(code, known)
 
@@ -223,16 +217,10 @@ class MonitoringHooks:
 
     # -- callbacks -------------------------------------------------------------------------------
 
-    def _start(self, code: CodeType, offset: int) -> Any:
-        return self._on_start(code, sys._getframe(1), second=False)
-
-    def _second_start(self, code: CodeType, offset: int) -> Any:
-        return self._on_start(code, sys._getframe(1), second=True)
-
-    def _on_start(self, code: CodeType, frame: FrameType, *, second: bool) -> Any:
+    def _start(self, second: bool, code: CodeType, offset: int) -> Any:
         if code.co_filename.startswith(OWN_FOLDER):
             return self._disable
-        return self._tracer.observe(self._started, code, frame, second)
+        return self._tracer.observe(self._started, code, sys._getframe(1), second)
 
     def _started(self, code: CodeType, frame: FrameType, second: bool) -> Any:
         known = self._codes.get(code)
@@ -253,10 +241,9 @@ class MonitoringHooks:
         return self._disable if known.second_tool and not second else None
 
     def _return(self, code: CodeType, offset: int, value: object) -> Any:
-        known = self._codes.get(code)
-        frame = sys._getframe(1)
-        asleep = known is not None and known.second_tool and self._sampler.asleep(known.groups, False)
-        if known is not None and asleep and not self._tracer.callee.has_open(frame):
+        known, frame = self._codes.get(code), sys._getframe(1)
+        sleeps = known is not None and known.second_tool and self._sampler.asleep(known.groups, False)
+        if known is not None and sleeps and not self._tracer.callee.has_open(frame):
             known.has_disabled = True
             return self._disable
         return self._observe(code, self._tracer.callee.returned, frame, value)

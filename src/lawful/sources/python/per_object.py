@@ -30,16 +30,31 @@ class PerObject(Generic[T]):
         self._drop_dead()
         return len(self._entries)
 
-    def get(self, key: object) -> T | None:
+    def get(self, key: Any) -> T | None:
         entry = self._entries.get(id(key))
         found: T | None = entry.value if entry is not None and entry() is key else None
         return found
 
     def put(self, key: object, value: T) -> None:
+        self._entries[id(key)] = self._entry(key, value)
+
+    def setdefault(self, key: object, value: T) -> T:
+        """The value that is kept: this one, unless another thread was quicker."""
+        entry = self._entry(key, value)
+        kept = self._entries.setdefault(entry.number, entry)
+        if kept() is not key:  # an object that is gone had this id
+            kept = self._entries[entry.number] = entry
+        found: T = kept.value
+        return found
+
+    def items(self) -> list[tuple[Any, T]]:
+        return [(key, entry.value) for entry in list(self._entries.values()) if (key := entry()) is not None]
+
+    def _entry(self, key: object, value: T) -> _Entry:
         self._drop_dead()
         entry = _Entry(key, self._dead.append)
         entry.number, entry.value = id(key), value
-        self._entries[entry.number] = entry
+        return entry
 
     def _drop_dead(self) -> None:
         with contextlib.suppress(IndexError):  # another thread may do the same

@@ -1,17 +1,6 @@
 """The tracer core in pure Python: on `sys.monitoring` from 3.12 on, on `sys.settrace` and `sys.setprofile` before.
 
-It gives the same events as the cores in C, but is many times slower. Known differences:
-
-- On 3.11 threads that were started before the tracer, other than the one that starts it, are not watched.
-- On 3.11 a function in which `deliver` has raised an exception (synchronous mode) is not watched on, on the caller
-  side, until it calls something: operators, `with`, `for` and the like before that are missed.
-- Objects without weak references are held until a sweep lets go of them (see `Identity`): their `gone` comes late.
-  Exceptions have another `excId` in each event, unless their class was made in Python.
-- What the program does while the tracer is at work on the same thread makes no events: finalisers that the garbage
-  collector happens to run at that time, and signal handlers.
-- Where the frames of the interpreter are not known (`frames.reader` says why), only calls are seen on the caller side,
-  with the first argument alone and without results; no `new`, `with`, `for`, `in`, `[]`, `del`, fields or operators.
-- An exception that `deliver` raises in synchronous mode has the tracer's own frames in its traceback.
+It gives the same events as the C core, but is many times slower. docs/watching.md lists the differences.
 """
 
 from __future__ import annotations
@@ -23,15 +12,16 @@ import time
 from _thread import RLock
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from lawful.pristine_os import clock
 from lawful.sources.python import frames
-from lawful.sources.python.call_events import CallContext
-from lawful.sources.python.callee_events import CalleeEvents
+from lawful.sources.python.call_events import CalleeEvents
 from lawful.sources.python.caller_events import CallerEvents
 from lawful.sources.python.identity import Identity
+from lawful.sources.python.monitoring_hooks import MonitoringHooks
 from lawful.sources.python.object_sampling import ObjectSampler
+from lawful.sources.python.settrace_hooks import SettraceHooks
 from lawful.sources.python.tracer_protocol import Deliver, Event, LearnerFeed, Tracer, WatchPlanner
 from lawful.sources.python.watched_code import PlannerAnswers, WatchedCodes
 
@@ -51,22 +41,6 @@ class ThreadState(threading.local):
     in_tracer = False  # the tracer itself is at work
     delivering = False
     number = 0
-
-
-class Hooks(Protocol):
-    """How the interpreter reports what the program does."""
-
-    def install(self) -> None: ...
-
-    def remove(self) -> None: ...
-
-    def rearm(self) -> None:
-        """Report the start of all own code once more."""
-        ...
-
-    def after_fork(self) -> None:
-        """This is a child process now, with one thread."""
-        ...
 
 
 _OVERFULL = 8
@@ -127,6 +101,7 @@ class PythonTracer(Tracer):
         self.fault: BaseException | None = None
         self.dropped = 0
         self.thread = ThreadState()
+        self.planner = planner
         self._deliver = deliver
         self.flush_at = max(1, flush_at)
         self._synchronous = synchronous
@@ -139,15 +114,14 @@ class PythonTracer(Tracer):
         self._running = False
         self._over = False  # events that come now come too late
         self._tells_gone = gone
-        self._identity = Identity(self._gone)
+        self.identity = Identity(self._gone)
         self.sampler = ObjectSampler()
         self._spent = 0.0
-        read, self.refusal = frames.reader()
+        self.read, self.refusal = frames.reader()
         self.codes = WatchedCodes(planner)
-        self._answers = PlannerAnswers(planner)
-        self._context = CallContext(planner, self.codes, self._answers, self._identity, self.sampler, self, read)
-        self.callee = CalleeEvents(self._context)
-        self.caller = CallerEvents(self._context)
+        self.answers = PlannerAnswers(planner)
+        self.callee = CalleeEvents(self)
+        self.caller = CallerEvents(self)
         self.timer = CallbackTimer()
         self._hooks = _hooks(self)
 
@@ -158,17 +132,15 @@ class PythonTracer(Tracer):
         return len(self._buffer)
 
     def take_over(self, other: PythonTracer) -> None:
-        self._identity, other._identity = other._identity, Identity()
-        self._identity.set_gone(self._gone)
-        self._context.identity = self._identity
+        self.identity, other.identity = other.identity, Identity()
+        self.identity.gone = self._gone
         self.thread, self._threads = other.thread, other._threads
         self._process, self._began = other._process, other._began
 
     def start(self) -> None:
         if self._running:
             return
-        if self._began is None:
-            self._began = clock.monotonic()
+        self._began = clock.monotonic() if self._began is None else self._began
         self._running, self._over = True, False
         try:
             self._unwatched(self._hooks.install)
@@ -178,13 +150,13 @@ class PythonTracer(Tracer):
 
     def stop(self) -> None:
         if self._running:
-            self._unwatched(self._identity.sweep)
+            self._unwatched(self.identity.sweep)
             self._running = False
             self._unwatched(self._hooks.remove)
         self.flush()
         with self._delivery:
             self._over = True
-        self._identity.forget()
+        self.identity.forget()
         self.sampler.clear()
 
     def flush(self) -> None:
@@ -192,15 +164,14 @@ class PythonTracer(Tracer):
             self._unwatched(self._sweep_and_deliver)
 
     def _sweep_and_deliver(self) -> None:
-        self._identity.sweep()
-        with self._delivery:
-            self._deliver_all()
+        self.identity.sweep()
+        self.flush_now()
 
     def emit(self, event: Event) -> None:
         self._unwatched(lambda: self._add(event.copy()))
 
     def identify(self, value: object) -> int:
-        return self._unwatched(lambda: self._identity.of(value))
+        return self._unwatched(lambda: self.identity.of(value))
 
     @property
     def cost(self) -> float:
@@ -236,7 +207,7 @@ class PythonTracer(Tracer):
         self._delivery = RLock()
         self._hooks.after_fork()
         self._buffer.clear()
-        self._identity.in_child(process)
+        self.identity.in_child(process)
         self.sampler.in_child(process)
         self._process = process
         self._threads = 0
@@ -275,8 +246,11 @@ class PythonTracer(Tracer):
         timed = self.timer.start()
         try:
             return act(*args)
+        except DeliveredError as error:
+            carried: BaseException | None = error.error
         except BaseException as error:
-            carried = self._to_raise(error)
+            self.failed(error)
+            carried = None if isinstance(error, Exception) else error  # an interrupt, in the middle of our work
         finally:
             state.in_tracer = False
             if timed:
@@ -284,17 +258,6 @@ class PythonTracer(Tracer):
         if carried is not None:
             raise carried
         return None
-
-    def _to_raise(self, error: BaseException) -> BaseException | None:
-        """The exception that must reach the program, or nothing: an internal error must not.
-
-        One that `deliver` raised must, and so must an interrupt: a signal has struck in the middle of our work, so
-        that watching ends.
-        """
-        if isinstance(error, DeliveredError):
-            return error.error
-        self.failed(error)
-        return None if isinstance(error, Exception) else error
 
     def forget_codes(self) -> None:
         """Nothing is watched any more."""
@@ -315,7 +278,7 @@ class PythonTracer(Tracer):
 
     def _add(self, *events: Event) -> None:
         task = current_task()
-        number = None if task is None else self._identity.of(task)
+        number = None if task is None else self.identity.of(task)
         if self._synchronous and not self.thread.delivering:
             # A thread takes its turn first: otherwise another could find the event, and what comes of it would be
             # raised there.
@@ -326,7 +289,7 @@ class PythonTracer(Tracer):
             return
         for event in events:
             self._append(event, number)
-        if len(self._buffer) >= self.flush_at:
+        if len(self._buffer) >= self.flush_at and not self.thread.delivering:
             self._deliver_some()
 
     def _append(self, event: Event, task: int | None) -> None:
@@ -351,21 +314,16 @@ class PythonTracer(Tracer):
         state = self.thread
         was, state.in_tracer = state.in_tracer, True
         try:
-            self._append({"event": "gone", "name": self._answers.class_name(kind), "targetId": number}, None)
+            self._append({"event": "gone", "name": self.answers.class_name(kind), "targetId": number}, None)
         except Exception as error:
             self.failed(error)
         finally:
             state.in_tracer = was
 
     def _deliver_some(self) -> None:
-        if self.thread.delivering:
-            return
-        if len(self._buffer) < _OVERFULL * self.flush_at:
-            # A thread may hold what `deliver`, at work in another thread, waits for: events can wait, threads must not.
-            free = self._delivery.acquire(blocking=False)
-        else:
-            free = self._delivery.acquire(timeout=0.1)
-        if free:
+        # A thread may hold what `deliver`, at work in another thread, waits for: events can wait, threads must not.
+        overfull = len(self._buffer) >= _OVERFULL * self.flush_at
+        if self._delivery.acquire(timeout=0.1 if overfull else 0):
             try:
                 self._deliver_all()
             finally:
@@ -402,14 +360,8 @@ class PythonTracer(Tracer):
             state.delivering = False
 
 
-def _hooks(tracer: PythonTracer) -> Hooks:
-    if sys.version_info >= (3, 12):
-        from lawful.sources.python.monitoring_hooks import MonitoringHooks
-
-        return MonitoringHooks(tracer)
-    from lawful.sources.python.settrace_hooks import SettraceHooks
-
-    return SettraceHooks(tracer)
+def _hooks(tracer: PythonTracer) -> MonitoringHooks | SettraceHooks:
+    return MonitoringHooks(tracer) if sys.version_info >= (3, 12) else SettraceHooks(tracer)
 
 
 def current_task() -> object | None:

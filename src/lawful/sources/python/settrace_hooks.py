@@ -1,8 +1,8 @@
 """The hooks of the pure-Python core before `sys.monitoring`: a profile function, and trace functions on single frames.
 
-The profile function sees functions start and end. For a code object with probes it puts a trace function on the frame
-itself, where that sees every instruction and every exception. Whoever else uses `sys.settrace` keeps it: all that a
-frame's trace function needs is that the thread has one, too; without another, one that does nothing is enough.
+The profile function sees functions start and end. If a function has probes, it puts a trace function on the frame,
+which sees every instruction and every exception. That needs a trace function of the thread, too: the program's own, if
+it has one, else one that does nothing.
 """
 
 from __future__ import annotations
@@ -196,8 +196,7 @@ class SettraceHooks:
         if found is not None:
             return found
         seen = _Seen(code, None if code.co_filename.startswith(OWN_FOLDER) else self._codes.plan(frame))
-        self._seen.put(code, seen)
-        return seen
+        return self._seen.setdefault(code, seen)
 
     def _call(self, seen: _Seen, known: WatchedCode, frame: FrameType) -> None:
         at = frame.f_lasti

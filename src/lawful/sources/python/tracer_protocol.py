@@ -11,10 +11,7 @@ Event = dict[str, Any]
 
 
 class Operation(IntEnum):
-    """What an instruction does to its operands. The comment says how these lie on the stack, from `Probe.base` upwards.
-
-    The numbers are known to the C core.
-    """
+    """What an instruction does; the comments list its operands on the stack, from `Probe.base` up. C has the same."""
 
     CALL = 0  # callable, self (one of both may be NULL: see `Probe`), then `count` arguments, the last by keyword
     CALL_EX = 1  # callable and self as above, then the positional arguments as one iterable, and, if count is 1, a dict
@@ -46,10 +43,10 @@ NEXTS: Final = frozenset({Operation.NEXT, Operation.ASYNC_NEXT})
 
 
 class Probe(NamedTuple):
-    """An instruction whose operands are looked at just before it runs.
+    """An instruction whose operands the tracer reads just before it runs.
 
-    Of the two values at the base of a call, one may be missing (NULL): then the other is the callable and there is no
-    receiver. If both are there, the first is the callable and the second its receiver. That holds on every version.
+    A call has two values at its base. If one is NULL, the other is the callable, which has no receiver. Otherwise the
+    first is the callable and the second its receiver. That holds on every version.
     """
 
     offset: int  # of the instruction, in bytes
@@ -71,14 +68,12 @@ class Probe(NamedTuple):
     # Of SET_FIELD: the instruction before, if value and owner are known there already: its offset, and where they lie,
     # from the bottom of the value stack; below that are the variables. It is cheaper to look there.
     early: tuple[int, int, int] | tuple[()] = ()
-    by_global: bool = (
-        False  # of a call: the name is that of a global, or of a name in a class body, not of an attribute
-    )
+    by_global: bool = False  # of a call: the name is a global, or a name in a class body, not an attribute
     steps: bool = False  # of SET_FIELD: it is `x.field += n` or `-= n`, and n is a number other than zero
 
 
 class Want(IntFlag):
-    """Which events about a callee are wanted, and what is to be noted in them. Known to the C core."""
+    """Which events of a callee are wanted, and with which fields. The C core knows these numbers."""
 
     PRE = 1  # func_pre
     POST = 2  # func_post
@@ -110,7 +105,7 @@ _LEARN_SHIFT: Final = 14
 
 
 def as_events(wants: Want) -> Want:
-    """The same for a tracer that does not feed a learner with numbers: the learner gets events like everybody else."""
+    """The same for a tracer that cannot give a learner numbers: the learner gets events like everybody else."""
     if not wants & LEARNING:
         return wants
     return wants & ~LEARNING | Want((wants & LEARNING) >> _LEARN_SHIFT) | Want.SITE
@@ -125,9 +120,9 @@ class Callee(NamedTuple):
 
 
 class CodePlan(NamedTuple):
-    """What is done about one code object, decided when it first starts.
+    """What to watch in one code object, decided when it first starts.
 
-    A function that reports its own starts gives as their place the nearest caller that is own code.
+    Where a function reports its own start, the event's place is the nearest caller that is own code.
     """
 
     callee: Callee | None  # if its starts and ends are reported themselves (callee side)
@@ -140,7 +135,7 @@ class CodePlan(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """Which objects are sampled: those of some classes, each with the number of its group, from 1."""
+    """The classes whose objects are sampled, each with the number of its group, from 1."""
 
     classes: Mapping[str, int]  # by qualified name, as laws have it; subclasses belong to it
     makers: Mapping[str, int] = {}  # C functions whose result is an object of the group, as `open`
@@ -151,51 +146,40 @@ class Sampling(NamedTuple):
 class WatchPlanner(Protocol):
     """Decides about code and callees. Tracers ask once and remember the answer, so these methods may be slow.
 
-    Explicit subclasses inherit defaults for all that follows `class_name`: a planner that has no callees with
-    `Want.ON_CALL`, no library filter, and nobody who wants to know which code starts.
+    Subclasses inherit defaults for all that follows `class_name`.
     """
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
-        """For a code object that starts for the first time, in a module of this name. None: it is of no interest.
+        """For a code object that starts for the first time, in a module of this name. None: ignore it.
 
-        The program's own code is always of interest: it is the place of events, if nothing else.
+        Own code always has a plan, because events have places in it.
         """
-        ...
 
     def callee(self, function: object, receiver: type | None) -> Callee | None:
-        """For a function as it is called from a probed place, with the type of the receiver if it has one.
+        """For what a probed place calls, with the type of the receiver if it has one.
 
-        `function` is never a bound method, but the function behind it: a Python function, a method descriptor, a
-        builtin, a class that is being called, or any other callable object. Tracers remember the answer for the
-        function (for a Python function: its code) and the type.
+        `function` is never a bound method, but the function behind it, or any other callable. Tracers remember the
+        answer for the function (for a Python function: its code) and the type.
         """
-        ...
 
     def receiver_callee(self, code: CodeType, receiver: type) -> Callee | None:
         """For a code object whose plan has a callee: the same for this type of first argument.
 
         A law may name a method by a subclass; a plain function's first argument is not a receiver.
         """
-        ...
 
     def operation(self, name: str, owner: type) -> Callee | None:
         """For a special method such as `__enter__` that an instruction calls on an object of this type."""
-        ...
 
     def field(self, name: str, owner: type) -> Callee | None:
         """For an attribute of an object of this type; wants READ, WRITE or both."""
-        ...
 
     def class_name(self, kind: type) -> str:
         """The qualified name of a class, as events have it."""
-        ...
 
     @property
     def on_seen(self) -> Callable[[CodeType], object] | None:
-        """Called when own code starts for the first time, and for the first time after each `Tracer.rearm`.
-
-        None when the tracer starts: nobody wants to know.
-        """
+        """Called when own code starts for the first time, and for the first time after each `Tracer.rearm`."""
         return None
 
     def on_call(
@@ -205,8 +189,7 @@ class WatchPlanner(Protocol):
 
         Otherwise its events, which are delivered together and get place, thread, task and time like others, and a
         token if `on_return` is to be called. On the callee side the subject is the code object that starts. On the
-        caller side it is the function, and the receiver is the first of the arguments. This runs on the thread of
-        the call, and nothing it does makes events. An exception here is an internal error.
+        caller side it is the function, and the receiver is the first argument. An exception is an internal error.
         """
         return None
 
@@ -216,140 +199,113 @@ class WatchPlanner(Protocol):
 
 
 class LearnerFeed(Protocol):
-    """Learns while the program runs. Its numbers are asked for once for each name and place, and remembered."""
+    """Learns while the program runs. Tracers ask once for the number of each name and place."""
 
     @property
     def window(self) -> object:
         """If it is one of the C core, events for the learner are put into it as numbers."""
-        ...
 
     def word(self, event: str, name: str) -> int: ...
 
     def site(self, file: str | None, line: int | None) -> int: ...
 
 
-class SampleCounts(NamedTuple):
-    """What has become of a group so far."""
-
-    born: int  # objects for which the coin was flipped
-    taken: int  # those that became samples
-    alive: int  # samples that are not gone
-
-
 class Tracer(Protocol):
-    """Makes events out of what the program does. `TracerFactory` says how one is made.
+    """Makes events out of what the program does. `TracerFactory` makes one.
 
-    The tracer gathers events and gives them to `deliver` in batches, in the order in which they happened: when
-    `flush_at` are there, and on `flush`. If `synchronous`, it delivers every event at once, in the thread it happens
-    on, and an exception of `deliver` goes on into the program, in front of the call that is about to happen.
-    Otherwise an exception of `deliver`, like any internal error, stops the tracer and is kept in `fault`. If `gone`,
-    there is an event when an object with an id dies. Nothing the tracer or `deliver` does makes events.
+    The tracer gathers events and delivers them in order, in batches: when there are `flush_at`, and on `flush`. If
+    `synchronous`, it delivers each event at once, on its thread, and an exception of `deliver` goes on into the
+    program, in front of the call that is about to happen. Otherwise an exception of `deliver`, like any internal error,
+    stops the tracer and is kept in `fault`. If `gone`, there is an event when an object with an id dies. Nothing the
+    tracer or `deliver` does makes events.
 
-    What `Want.LEARN` and its like ask for goes into the learner's window if the tracer `learns`: if both the tracer
-    and the window are in C. Otherwise `deliver` gets it with the other events.
+    The learner's events (`LEARNING`) go into its window if the tracer `learns`: if both are in C. Otherwise they are
+    delivered with the others.
 
     Sampling. The life of an object of a group begins at a callee with `Want.BIRTH`: on the callee side at the start of
-    the outermost `__init__`, before anything in it; on the caller side where the result of a call is seen. There the
-    tracer flips the group's coin, once for each life. Heads: it reports `born`, all events of this object, and `gone`
-    in the end. Tails: it keeps and reports nothing. Of the call of a class or function with a group, it does not
-    report `func_pre` and `func_raise`, since there is no object. While a group has no living sample, its places sleep
-    if the interpreter lets them; they wake before `born`. With a rate or a budget of 0 its births sleep, too.
-
-    A coin is a splitmix64 sequence for each group, so that the n-th birth of a group has the same fate on every core.
+    the outermost `__init__`; on the caller side where a call gives its result. There the tracer flips the group's
+    coin, once for each life. Heads: it reports `born`, all events of this object, and `gone` in the end. Tails: it
+    keeps and reports nothing. Of the call of a class or function with a group, it does not report `func_pre` and
+    `func_raise`, since there is no object. While a group has no living sample, its places sleep if the interpreter
+    lets them; they wake before `born`. With a rate or a budget of 0 its births sleep, too. A coin is a splitmix64
+    sequence for each group, so that the n-th birth of a group has the same fate on every core.
     """
 
     name: str  # "monitoring" or "python"
     fault: BaseException | None
     dropped: int  # events that found the buffer full, if it is not to be emptied by the program's own threads
     flush_at: int  # how many events are gathered before they are delivered
-    learner: LearnerFeed | None  # who learns, if the tracer `learns`. Set: its window is another one now.
+    learner: LearnerFeed | None  # if the tracer `learns`; set again when the learner has another window
     lazy_events: bool  # events are delivered as objects that make the dict when it is needed (C tracer only)
     message_cache: Any  # the C core's `MessageCache` of messages that lie in queues, or None (C tracer only)
 
     @property
     def pending(self) -> int:
-        """How many events are not delivered yet."""
-        ...
+        """Gathered events that are not delivered."""
 
     @property
     def learns(self) -> bool: ...
 
     @property
     def cost(self) -> float:
-        """Seconds spent for the watching so far: in deliveries, and an estimate for the rest."""
-        ...
+        """Seconds spent so far: in deliveries, and an estimate for the rest."""
 
     @property
     def callbacks(self) -> int:
-        """How often the interpreter has called the tracer. Where everything sleeps it does not."""
-        ...
+        """How often the interpreter has called the tracer."""
 
     def sample(self, group: int, rate: float, budget: int = -1) -> None:
-        """Objects of this group that are born from now on become samples with this probability, so many at most.
+        """Make objects of this group that are born from now on samples with this probability, up to `budget`.
 
-        A budget below 0 has no end. Before the first call it is all objects. From any thread, at any time. Samples that
-        are alive are followed on.
+        A budget below 0 has no end. Without a call all objects are samples. Living samples stay samples. Any thread may
+        call this at any time.
         """
-        ...
 
     def release(self, group: int) -> None:
-        """Living samples of this group are not samples any more: there are no more events of them, not even `gone`."""
-        ...
+        """Make no more events of the living samples of this group, not even `gone`."""
 
     def samples(self, group: int) -> tuple[int, int, int]:
-        """`SampleCounts` of this group: born, taken, alive."""
-        ...
+        """Of this group: the objects for which the coin was flipped, those that became samples, and living samples."""
 
     def seed(self, number: int) -> None:
         """The coins of all groups begin anew, with this number of 64 bits."""
-        ...
 
     def rearm(self) -> None:
         """Call `WatchPlanner.on_seen` again for all own code that starts from now on, once."""
-        ...
 
     def take_over(self, other: Self) -> None:
-        """Before the start: take over from a tracer of the same core that runs, and is to stop before this one starts.
+        """Before the start: go on with the ids of objects, the numbers of threads and the clock of another tracer.
 
-        Objects and threads keep their numbers, and time goes on. Open calls have no end in the events of this one.
+        That one has the same core, runs, and must stop before this one starts. Open calls have no end in the events.
         """
-        ...
 
     def start(self) -> None:
         """Watch all threads, those to come included."""
-        ...
 
     def stop(self) -> None:
         """Leave the interpreter as it was, and deliver the gathered events."""
-        ...
 
     def flush(self) -> None:
         """Deliver the gathered events."""
-        ...
 
     def emit(self, event: Event) -> None:
-        """Put an event of one's own into the stream, in its place; thread, task and time are added to it."""
-        ...
+        """Add an event to the stream, with thread, task and time."""
 
     def suspend(self) -> None:
-        """This thread does Lawful's own work now: do not report the functions that it starts."""
-        ...
+        """This thread does Lawful's own work from now on: make no events of it."""
 
     def resume(self) -> None:
         """It does the program's work again."""
-        ...
 
     def after_fork(self, process: int) -> None:
         """In a child process, which has this number: events get a field `process`, ids go on at process * 2**32.
 
-        The parent delivers the events it has gathered; the child forgets them. Samples that are alive
-        stay samples; `born` and `taken` count from 0, and the coins go on with another seed.
+        The child drops the events that its parent will deliver. Living samples stay samples; their counts begin at 0,
+        and the coins go on with another seed.
         """
-        ...
 
     def identify(self, value: object) -> int:
         """The id of an object, which no other object of this run ever has."""
-        ...
 
 
 Deliver = Callable[[list[Event]], None]

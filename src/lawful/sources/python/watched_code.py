@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
 from lawful.sources.python.frames import stack_bottom
 from lawful.sources.python.identity import IdentityCache
+from lawful.sources.python.per_object import PerObject
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want, WatchPlanner, as_events
 
 _WITHOUT_END: Final = (Operation.SET_FIELD, Operation.DELETE_FIELD)
-_STACK: Final = 8
-"""Places that `born` has."""
-_DEPTH: Final = 200
-"""Frames among which they are looked for."""
+_STACK: Final = 8  # places that `born` has
+_DEPTH: Final = 200  # frames among which they are looked for
 
 
 class WatchedCode:
     """A code object with a plan, and what its hooks must know of it."""
 
     __slots__ = (
-        "__weakref__", "armed", "bottom", "callee", "cells", "file", "groups", "has_disabled", "may_create", "own",
-        "probes", "ref", "results", "second_tool", "second_tool_start", "start_unreported",
+        "armed", "bottom", "callee", "cells", "file", "groups", "has_disabled", "may_create", "own",
+        "probes", "results", "second_tool", "second_tool_start", "start_unreported",
     )  # fmt: skip
 
-    def __init__(self, code: CodeType, plan: CodePlan, forget: Callable[[object], None] | None = None) -> None:
-        self.ref = weakref.ref(code, forget)
+    def __init__(self, code: CodeType, plan: CodePlan) -> None:
         self.own = self.start_unreported = plan.own
         self.groups = plan.groups
         self.may_create = plan.may_create
@@ -49,29 +45,14 @@ class WatchedCodes:
 
     def __init__(self, planner: WatchPlanner) -> None:
         self._planner = planner
-        self._codes: dict[int, WatchedCode] = {}
-        self._places: IdentityCache[WatchedCode | None] = IdentityCache()
-
-    def get(self, code: CodeType) -> WatchedCode | None:
-        known = self._codes.get(id(code))
-        return known if known is not None and known.ref() is code else None
+        self._codes: PerObject[WatchedCode] = PerObject()
+        self._own_files: PerObject[str] = PerObject()  # of code that the hooks do not watch; "": it is not own code
+        self.get, self.living = self._codes.get, self._codes.items
 
     def plan(self, frame: FrameType) -> WatchedCode | None:
         """Ask the planner about the code of a frame, if it was not seen before or was of no interest."""
         plan = self._ask(frame)
-        if plan is None:
-            return None
-        code = frame.f_code
-        key = id(code)
-
-        def forget(_: object, codes: dict[int, WatchedCode] = self._codes) -> None:
-            codes.pop(key, None)
-
-        made = WatchedCode(code, plan, forget)
-        known = self._codes.setdefault(key, made)
-        if known.ref() is not code:  # a code object that is gone had this address
-            known = self._codes[key] = made
-        return known  # another thread may have been quicker
+        return None if plan is None else self._codes.setdefault(frame.f_code, WatchedCode(frame.f_code, plan))
 
     def _ask(self, frame: FrameType) -> CodePlan | None:
         module = frame.f_globals.get("__name__")
@@ -98,13 +79,10 @@ class WatchedCodes:
                 found.append((code, known))
         return found
 
-    def living(self) -> list[tuple[CodeType, WatchedCode]]:
-        return [(code, known) for known in list(self._codes.values()) if (code := known.ref()) is not None]
-
     def clear(self) -> None:
         """The planner is asked anew about all code if watching begins again."""
         self._codes.clear()
-        self._places.clear()
+        self._own_files.clear()
 
     # -- places ----------------------------------------------------------------------------------
 
@@ -114,9 +92,8 @@ class WatchedCodes:
             return {}
         direct = caller = frame.f_back
         while caller is not None:
-            known = self._place(caller)
-            if known is not None and known.own:
-                return {"file": known.file, "line": caller.f_lineno or 0}
+            if file := self._own_file(caller):
+                return {"file": file, "line": caller.f_lineno or 0}
             caller = caller.f_back
         return {} if direct is None else {"file": direct.f_code.co_filename, "line": direct.f_lineno or 0}
 
@@ -127,26 +104,27 @@ class WatchedCodes:
         for _ in range(_DEPTH):
             if frame is None or len(found) == _STACK:
                 break
-            known = self._place(frame)
-            if known is not None and known.own:
-                found.append(f"{known.file}:{frame.f_lineno or 0} {frame.f_code.co_qualname}")
+            if file := self._own_file(frame):
+                found.append(_place(file, frame))
             frame = frame.f_back
-        if not found and first is not None:
-            found.append(f"{first.f_code.co_filename}:{first.f_lineno or 0} {first.f_code.co_qualname}")
-        return found
+        return found if found or first is None else [_place(first.f_code.co_filename, first)]
 
-    def _place(self, frame: FrameType) -> WatchedCode | None:
-        """The code of a frame. If the frame began before the tracer it has no hooks, but it may be a place."""
+    def _own_file(self, frame: FrameType) -> str:
+        """The file of a frame if its code is own code. It has no hooks if it began before the tracer."""
         code = frame.f_code
         known = self.get(code)
         if known is not None:
-            return known
-
-        def ask() -> WatchedCode | None:
+            return known.file if known.own else ""
+        file = self._own_files.get(code)
+        if file is None:
             plan = self._ask(frame)
-            return None if plan is None else WatchedCode(code, plan)
+            file = plan.file if plan is not None and plan.own else ""
+            self._own_files.put(code, file)
+        return file
 
-        return self._places.find(ask, code)
+
+def _place(file: str, frame: FrameType) -> str:
+    return f"{file}:{frame.f_lineno or 0} {frame.f_code.co_qualname}"
 
 
 class PlannerAnswers:

@@ -8,7 +8,7 @@ from types import CellType, CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lawful.sources.python import names
-from lawful.sources.python.encode import add_arguments, add_exception, add_receiver, add_result, is_primitive
+from lawful.sources.python.encode import add_arguments, add_receiver, add_result, is_primitive
 from lawful.sources.python.frames import MISSING
 from lawful.sources.python.tracer_protocol import Callee, Event, Probe, Want
 from lawful.sources.python.watched_code import WatchedCode
@@ -68,8 +68,6 @@ class CallEvents:
         if call.token is not None:
             self._tracer.record_together(self._tracer.planner.on_return(call.token, result, exception), site)
 
-    # -- samples ---------------------------------------------------------------------------------
-
     def _is_sample(self, value: object) -> bool:
         return value is not MISSING and self._sampler.has(self._tracer.identity.known(value))
 
@@ -81,8 +79,6 @@ class CallEvents:
         if callee.wants & Want.STACK:
             parts["stack"] = self._codes.stack(frame)
         self._tracer.record("born", parts, site)
-
-    # -- parts of events -------------------------------------------------------------------------
 
     def _parts(self, callee: Callee, receiver: object) -> Event:
         parts: Event = {"name": callee.name}
@@ -98,9 +94,8 @@ class CallEvents:
         return parts
 
     def _with_exception(self, call: OpenCall, error: BaseException) -> Event:
-        parts = call.parts.copy()
-        add_exception(parts, error, self._answers.class_name(type(error)), self._tracer.identity.of)
-        return parts
+        name, number = self._answers.class_name(type(error)), self._tracer.identity.of(error)
+        return {**call.parts, "exception": name, "excId": number}
 
 
 def receiver_type(receiver: Any) -> type:

@@ -12,11 +12,8 @@ from typing import Any, Final
 from lawful.sources.python.identity import PRIMITIVE
 from lawful.sources.python.tracer_protocol import Event
 
-LONGEST_TEXT: Final = 10_000
-"""Characters that are kept of a string."""
-
-LONGEST_INT: Final = 2048
-"""Bits up to which an int beyond 64 bits is written as text. Below any limit that Python may set on such texts."""
+LONGEST_TEXT: Final = 10_000  # characters that are kept of a string
+_LONGEST_INT: Final = 2048  # bits up to which an int becomes text; below any limit that Python may set on such texts
 
 Identify = Callable[[object], int]
 
@@ -29,25 +26,19 @@ def is_primitive(value: object) -> bool:
 def primitive(value: Any) -> Any:
     """A primitive value as events have it.
 
-    Strings are cut to 10,000 characters, lone surrogates in them are escaped. Ints beyond 64 bits become text,
-    or null if they are huge. Floats that are not finite become null.
+    Ints beyond 64 bits become text, or null if they are huge. Floats that are not finite become null.
     """
     kind = type(value)
     if kind is str:
         return text(value)
-    if kind is int:
-        if -(2**63) <= value < 2**63:
-            return value
-        return str(value) if value.bit_length() <= LONGEST_INT else None
-    if kind is float:
-        return value if value - value == 0.0 else None
-    return value
+    if kind is int and not -(2**63) <= value < 2**63:
+        return str(value) if value.bit_length() <= _LONGEST_INT else None
+    return None if kind is float and value - value != 0.0 else value
 
 
 def text(value: str) -> str:
-    """A string as events have it."""
-    if len(value) > LONGEST_TEXT:
-        value = value[:LONGEST_TEXT]
+    """A string as events have it: cut to 10,000 characters, and lone surrogates escaped."""
+    value = value[:LONGEST_TEXT]
     if not value.isascii():
         try:
             value.encode()
@@ -73,20 +64,15 @@ def add_arguments(
 
 def _encoded(values: Iterable[object], identify: Identify) -> tuple[list[Any], list[int | None] | None]:
     """The primitive values and the ids of the others; None instead of ids if all are primitive."""
-    plain: list[Any] = []
-    ids: list[int | None] = []
-    objects = False
-    for value in values:
-        is_object = id(type(value)) not in PRIMITIVE
-        plain.append(None if is_object else primitive(value))
-        ids.append(identify(value) if is_object else None)
-        objects = objects or is_object
-    return plain, ids if objects else None
+    known = [*values]
+    plain = [primitive(value) if is_primitive(value) else None for value in known]
+    ids = [None if is_primitive(value) else identify(value) for value in known]
+    return plain, None if ids.count(None) == len(ids) else ids
 
 
 def add_result(event: Event, value: object, identify: Identify) -> None:
     """`res` of a primitive value, `resultId` of an object."""
-    if id(type(value)) in PRIMITIVE:
+    if is_primitive(value):
         event["res"] = primitive(value)
     else:
         event["resultId"] = identify(value)
@@ -99,9 +85,3 @@ def add_receiver(event: Event, value: object, class_name: str | None, identify: 
     else:
         event["class"] = class_name
         event["targetId"] = identify(value)
-
-
-def add_exception(event: Event, value: BaseException, class_name: str, identify: Identify) -> None:
-    """`exception`: the name of its class, and `excId`."""
-    event["exception"] = class_name
-    event["excId"] = identify(value)

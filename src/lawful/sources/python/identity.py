@@ -18,7 +18,7 @@ PRIMITIVE = frozenset({id(type(None)), id(bool), id(int), id(float), id(str)})
 CHILD_STRIDE = 2**32
 """The ids of the k-th child process begin at k times this."""
 
-# Read from the type through the descriptor of `type`, so that no metaclass has a say.
+# Read from the type through the descriptor of `type`, so that no metaclass interferes.
 _weakref_offset: Callable[[type], int] = vars(type)["__weakrefoffset__"].__get__
 
 # On 3.12 and 3.13 these take weak references, but do not call them back when they are freed.
@@ -54,7 +54,7 @@ def _is_never_held(kind: type) -> bool:
 
 
 class _Ref(weakref.ref[Any]):
-    """A weak reference that knows whose it was."""
+    """A weak reference that knows the number and type of its object."""
 
     __slots__ = ("key", "kind", "number")
 
@@ -94,9 +94,9 @@ class Identity:
     in a cycle, and that a finaliser of that cycle uses, gets a second id there: its references are gone by then.
     """
 
-    def __init__(self, gone: Gone | None = None, *, first: int = 1) -> None:
+    def __init__(self, gone: Gone | None = None) -> None:
         self.gone = gone
-        self._next = first
+        self._next = 1
         self._weak: dict[int, _Ref] = {}
         self._spent: _Ref | None = None
         self._held: dict[int, Any] = {}
@@ -281,7 +281,7 @@ class IdentityCache(Generic[K]):
         self._answers: dict[tuple[int, int, str], tuple[K, tuple[Any, ...]]] = {}
 
     def find(self, ask: Callable[[], K], one: object, two: object = None, name: str = "") -> K:
-        """The answer given before, or what `ask` says now."""
+        """The answer given before, or the answer of `ask`."""
         key = (id(one), id(two), name)
         known = self._answers.get(key)
         if known is not None:

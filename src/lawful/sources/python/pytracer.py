@@ -38,53 +38,25 @@ class DeliveredError(Exception):
 class ThreadState(threading.local):
     """What is kept for each thread."""
 
-    in_tracer = False  # the tracer itself is at work
+    in_tracer = False  # the tracer itself runs
     delivering = False
     number = 0
 
 
 _OVERFULL = 8
-_PERIOD = 64
-_LONGEST = 0.001  # seconds: beyond this something else has run
-
-
-class CallbackTimer:
-    """What callbacks cost, by timing one of 64. Deliveries are timed elsewhere."""
-
-    def __init__(self) -> None:
-        self.spent = 0.0
-        self.calls = 0
-        self._until = _PERIOD
-        self._began = 0.0
-
-    def start(self) -> bool:
-        """Is this callback timed?"""
-        self.calls += 1
-        self._until -= 1
-        if self._until:
-            return False
-        self._began = clock.perf_counter()
-        return True
-
-    def skip(self) -> None:
-        self._began = 0.0
-
-    def stop(self) -> None:
-        passed = clock.perf_counter() - self._began
-        if self._began and passed < _LONGEST:
-            self.spent += passed * _PERIOD
-        # Not always after the same number: programs have their rhythm.
-        self._until = _PERIOD - 8 + int(passed * 1e8) % 17
+_LONGEST_CALLBACK = 0.001  # seconds: beyond this something else has run
 
 
 class PythonTracer(Tracer):
-    """`Tracer` says what its methods do."""
+    """`Tracer` documents its methods."""
 
     name = "python"
     learns = False
     learner = None
     lazy_events = False
     message_cache = None
+    callbacks = 0
+    cost = 0.0
 
     def __init__(
         self,
@@ -116,13 +88,12 @@ class PythonTracer(Tracer):
         self._tells_gone = gone
         self.identity = Identity(self._gone)
         self.sampler = ObjectSampler()
-        self._spent = 0.0
         self.read, self.refusal = frames.reader()
+        self.sees_calls_only = self.read is None  # the hooks report calls by `CallerEvents.called` and `ended`
         self.codes = WatchedCodes(planner)
         self.answers = PlannerAnswers(planner)
         self.callee = CalleeEvents(self)
         self.caller = CallerEvents(self)
-        self.timer = CallbackTimer()
         self._hooks = _hooks(self)
 
     # -- Tracer ----------------------------------------------------------------------------------
@@ -172,14 +143,6 @@ class PythonTracer(Tracer):
 
     def identify(self, value: object) -> int:
         return self._unwatched(lambda: self.identity.of(value))
-
-    @property
-    def cost(self) -> float:
-        return self._spent + self.timer.spent
-
-    @property
-    def callbacks(self) -> int:
-        return self.timer.calls
 
     def sample(self, group: int, rate: float, budget: int = -1) -> None:
         self._unwatched(lambda: self.sampler.set(group, rate, budget))
@@ -238,12 +201,13 @@ class PythonTracer(Tracer):
             self._hooks.remove()
 
     def observe(self, act: Callable[..., T], *args: Any) -> T | None:
-        """Do the work of a hook, unless this thread is at work already. Raises only what must reach the program."""
+        """Do the work of a hook, unless the tracer already runs here. Raises only what must reach the program."""
         state = self.thread
         if state.in_tracer:
             return None
         state.in_tracer = True
-        timed = self.timer.start()
+        self.callbacks += 1
+        began, cost = clock.perf_counter(), self.cost
         try:
             return act(*args)
         except DeliveredError as error:
@@ -253,8 +217,9 @@ class PythonTracer(Tracer):
             carried = None if isinstance(error, Exception) else error  # an interrupt, in the middle of our work
         finally:
             state.in_tracer = False
-            if timed:
-                self.timer.stop()
+            passed = clock.perf_counter() - began
+            if passed < _LONGEST_CALLBACK and cost == self.cost:  # deliveries add their own time
+                self.cost += passed
         if carried is not None:
             raise carried
         return None
@@ -321,7 +286,7 @@ class PythonTracer(Tracer):
             state.in_tracer = was
 
     def _deliver_some(self) -> None:
-        # A thread may hold what `deliver`, at work in another thread, waits for: events can wait, threads must not.
+        # `deliver` in another thread may wait for a lock that this thread holds. So this thread must not wait for it.
         overfull = len(self._buffer) >= _OVERFULL * self.flush_at
         if self._delivery.acquire(timeout=0.1 if overfull else 0):
             try:
@@ -353,8 +318,7 @@ class PythonTracer(Tracer):
                         raise DeliveredError(error) from None
                     self.failed(error)
         finally:
-            self.timer.skip()
-            self._spent += time.thread_time() - began
+            self.cost += time.thread_time() - began
             if collecting:
                 gc.enable()
             state.delivering = False

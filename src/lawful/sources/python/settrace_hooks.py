@@ -38,9 +38,7 @@ _NEEDS_EXCEPTIONS = Want.RAISE | Want.ON_RETURN | Want.YIELD
 
 
 class _Seen:
-    """The plan of a frame's code, and what its bytecode says of exceptions."""
-
-    __slots__ = ("handlers", "known", "raw", "reraises")
+    """The plan of a frame's code, and where its bytecode handles or raises exceptions."""
 
     def __init__(self, code: CodeType, known: WatchedCode | None) -> None:
         self.known = known
@@ -64,9 +62,8 @@ class SettraceHooks:
         self._seen: PerObject[_Seen] = PerObject()
         self._unwinding: dict[int, BaseException] = {}
         self._only_ours: dict[int, tuple[bool, bool]] = {}  # frames with our trace function alone: what they had before
-        self._dropped: set[int] = set()  # frames whose trace function has raised, and was dropped for it
-        read, _ = frames.reader()
-        self._top = None if read is None else frames.make_top(read)
+        self._dropped: set[int] = set()  # frames whose trace function raised, so that the interpreter dropped it
+        self._top = None if tracer.read is None else frames.make_top(tracer.read)
         self._before: tuple[Any, Any] = (None, None)
         self._thread = 0  # where it was installed
         # Bound once: they are compared by identity.
@@ -81,7 +78,7 @@ class SettraceHooks:
         """This thread, and those to come."""
         self._before = sys.getprofile(), threading.getprofile()
         if any(each is not None and not callable(each) for each in self._before):
-            raise RuntimeError("another profiler is at work")
+            raise RuntimeError("another profiler is active")
         self.running = True
         self._thread = threading.get_ident()
         threading.setprofile(self._profile_function)
@@ -130,7 +127,7 @@ class SettraceHooks:
         if sys.getprofile() is self._profile_function:
             sys.setprofile(profile)
         elif self._tracer.fault is None and self._thread == threading.get_ident():  # not if a thread of ours ends it
-            self._tracer.fault = RuntimeError("another profiler took the place of the tracer")
+            self._tracer.fault = RuntimeError("another profiler replaced the tracer")
 
     def _hooks_above(self) -> SettraceHooks | None:
         """Those of a tracer that started later, still runs, and passes events on to these."""
@@ -148,7 +145,7 @@ class SettraceHooks:
         previous = self._before[0]
         if previous is not None:
             previous(frame, event, arg)
-        if event not in ("call", "return") and not self._caller.sees_calls_only:
+        if event not in ("call", "return") and not self._tracer.sees_calls_only:
             lost = event == "c_call" and id(frame) in self._dropped
             if not lost and not (event == "c_return" and arg is sys.settrace):
                 return
@@ -165,7 +162,7 @@ class SettraceHooks:
             raise
 
     def _on_profile(self, frame: FrameType, event: str, arg: Any) -> None:
-        seen, blind = self._look_at(frame), self._caller.sees_calls_only
+        seen, blind = self._look_at(frame), self._tracer.sees_calls_only
         if event == "call" and self._dropped:
             self._restore(frame.f_back)
         if event == "c_return" and self._only_ours and not blind:
@@ -226,7 +223,7 @@ class SettraceHooks:
             lines, opcodes = self._only_ours.pop(id(frame), (frame.f_trace_lines, frame.f_trace_opcodes))
             frame.f_trace_lines = lines
             frame.f_trace = _SharedTrace(self, other, lines, opcodes)
-        if not self._caller.sees_calls_only and (known.probes or seen.reraises):
+        if not self._tracer.sees_calls_only and (known.probes or seen.reraises):
             frame.f_trace_opcodes = True
 
     def _has_frame(self, trace: Any) -> bool:

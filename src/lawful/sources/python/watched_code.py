@@ -1,4 +1,4 @@
-"""Code objects that the pure-Python tracer watches, and what the planner says about code, callees and classes."""
+"""Code objects that the pure-Python tracer watches, and the planner's answers about code, callees and classes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,12 @@ _DEPTH: Final = 200  # frames among which they are looked for
 class WatchedCode:
     """A code object with a plan, and what its hooks must know of it."""
 
-    __slots__ = (
-        "armed", "bottom", "callee", "cells", "file", "groups", "has_disabled", "may_create", "own",
-        "probes", "results", "second_tool", "second_tool_start", "start_unreported",
-    )  # fmt: skip
-
     def __init__(self, code: CodeType, plan: CodePlan) -> None:
         self.own = self.start_unreported = plan.own
         self.groups = plan.groups
         self.may_create = plan.may_create
         self.second_tool = False  # the second tool of `sys.monitoring` gets its starts and ends
-        self.second_tool_start = False  # the second tool gets its starts, which say nothing but that it runs
+        self.second_tool_start = False  # the second tool gets its starts, only to report that it runs
         self.has_disabled = False  # the interpreter skips something in it
         self.armed = False  # the interpreter reports the wanted places in it
         self.callee = _as_events(plan.callee)
@@ -71,7 +66,7 @@ class WatchedCodes:
         return self._planner.on_seen is not None
 
     def rearm(self) -> list[tuple[CodeType, WatchedCode]]:
-        """The code whose next start is to be reported."""
+        """The code whose next start the hooks must report."""
         found = []
         for code, known in self.living() if self.reports_starts else ():
             if known.own and not known.start_unreported:
@@ -83,8 +78,6 @@ class WatchedCodes:
         """The planner is asked anew about all code if watching begins again."""
         self._codes.clear()
         self._own_files.clear()
-
-    # -- places ----------------------------------------------------------------------------------
 
     def site(self, frame: FrameType, wants: Want) -> Event:
         """File and line of the nearest caller that is own code, else of the direct one."""

@@ -14,7 +14,7 @@ from lawful.sources.python.name_resolution import resolve, spellings
 from lawful.sources.python.probe_decisions import IN_PLACE, NEXT_METHODS
 from lawful.sources.python.scope import Scope
 from lawful.sources.python.tracer_protocol import LEARNING, Callee, Want
-from lawful.sources.python.watched_names import CALL, FIELD, FUNCTION, NOTES, NOTHING, WatchedName, WatchedNames
+from lawful.sources.python.watched_names import CALL, FIELD, FUNCTION, NOTES, NOTHING, WatchedNames
 
 _EVENTS: Final = FUNCTION | FIELD | Want.NEW | Want.NEXT | Want.EXIT | Want.BIRTH | LEARNING
 _OF_CALL: Final = CALL | NOTES | Want.LEARN
@@ -35,8 +35,6 @@ class CalleeDecisions:
         self._codes = codes
         self._detail = detail
         self._learn = learn
-
-    # -- calls ---------------------------------------------------------------------------
 
     def callee(self, function: Any, receiver: type | None) -> Callee | None:
         function = names.unwrapped(function)
@@ -69,9 +67,8 @@ class CalleeDecisions:
                 callee = self._codes.receiver_callee(code, receiver, decision)
             if callee is not None:
                 return with_wants(callee, Want.CALLEE_SIDE)
-        late: WatchedName | None = None
-        if planned and not decision.reports:  # it may have come to where a law names it after its plan was made
-            late = self._watched.called_by(code)
+        # It may have come to where a law names it after its plan was made.
+        late = self._watched.called_by(code) if planned and not decision.reports else None
         if late is None and not (scoped and self._scope.calls):
             return None
         module = names.main_module(names.module_of(function))
@@ -123,11 +120,12 @@ class CalleeDecisions:
         name = names.function_name(function) or names.UNKNOWN
         masked = _OF_CLASS if function is _MAKES_LOCK else CALL | NOTES
         watched = self._watched.of_builtin(function, name)
-        called = bool(self._scope.calls) and self._scope.called(name, names.owner_module(function), own=False)
+        called = self._scope.called(name, names.owner_module(function), own=False)
         found: Callee | None = None
         if watched is not None and watched.wants & (CALL | Want.NEW | Want.BIRTH) & (masked | Want.BIRTH):
             wants = (watched.wants | (self._detail if self._learn and called else NOTHING)) & masked
-            group = self._group_made(watched, function)
+            groups = self._watched.classes if function is _MAKES_LOCK else self._watched.makers
+            group = groups.get(watched.name, 0) if watched.sampled else 0  # of the object that it makes
             wants |= self._watched.births if group else NOTHING
             found = _unless_idle(Callee(watched.name, wants, group))
         elif called:
@@ -136,25 +134,18 @@ class CalleeDecisions:
             return found
         return Callee(name, Want.EXIT | Want.SITE) if found is None else with_wants(found, Want.EXIT)
 
-    def _group_made(self, watched: WatchedName, function: object) -> int:
-        """The group of the objects that a function makes."""
-        groups = self._watched.classes if function is _MAKES_LOCK else self._watched.makers
-        return groups.get(watched.name, 0) if watched.sampled else 0
-
     def _method(self, definer: type, name: str, receiver: type, *, scoped: bool = True) -> Callee | None:
         """A method of a C class."""
         watched = self._watched.of_method(receiver, definer, name)
         if watched is None and not self._scope.calls:
             return None
         full = f"{self._watched.class_name(definer)}.{name}"
-        called = scoped and bool(self._scope.calls) and self._scope.called(full, names.class_module(definer), own=False)
+        called = scoped and self._scope.called(full, names.class_module(definer), own=False)
         if watched is not None and watched.wants & CALL:
             also = self._detail if self._learn and called else NOTHING
             group = self._watched.group_of(receiver) if watched.sampled else 0
             return Callee(watched.name, watched.wants & (CALL | NOTES) | also & _OF_CALL | Want.RECEIVER, group)
         return _unless_idle(Callee(full, self._detail & _OF_CALL | Want.RECEIVER)) if called else None
-
-    # -- operations and fields ---------------------------------------------------------------------
 
     def operation(self, name: str, owner: type) -> Callee | None:
         if name in IN_PLACE and names.lookup(owner, name) is None:
@@ -189,7 +180,7 @@ class CalleeDecisions:
         watched = self._watched.of_field(owner, name)
         by_scope = self._scope.fields and (watched is None or self._learn)
         callee = self._scope_field(name, owner) if by_scope else None
-        if watched is None and callee is None and self._watched.readers:  # who names the field itself goes first
+        if watched is None and callee is None and self._watched.readers:  # a law that names the field itself goes first
             watched = self._watched.of_read_field(owner, name)
         if watched is not None:
             also = NOTHING if callee is None else callee.wants
@@ -218,7 +209,7 @@ def _unless_idle(callee: Callee) -> Callee | None:
 
 
 def _is_method(name: str, code: CodeType) -> bool:
-    """Is it a function that stands in a class, and takes the object first?"""
+    """Is it a function of a class, whose first argument is the object?"""
     found = resolve(name)
     method = method_of_code(found.entry, code) if found is not None and found.definer is not None else None
     return method is not None and method.receiver

@@ -6,10 +6,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Set
+from contextlib import suppress
 from types import CodeType
 from typing import Protocol, TypeVar
 
 from lawful.events.event_kinds import to_dict
+from lawful.sources.python.instructions import UnknownBytecodeError
 from lawful.sources.python.sites import probes
 from lawful.sources.python.tracer_protocol import CALLS, Callee, CodePlan, Event, Want, WatchPlanner
 
@@ -21,7 +23,7 @@ _SEND = "_send_bytes"
 
 # Names of the events of calls after which this process, or another one, may have ended.
 EXIT = "os._exit"
-SEND = f"{_CONNECTION}.{_SEND}"  # who gets the message may end us at once
+SEND = f"{_CONNECTION}.{_SEND}"  # the receiver may end this process at once
 KILLS = {function: f"os.{name}" for name in ("kill", "killpg") if (function := getattr(os, name, None)) is not None}
 EXECS = {
     getattr(os, name): f"os.{name}"
@@ -170,7 +172,9 @@ def _with_calls(plan: CodePlan | None, code: CodeType, names: Set[str]) -> CodeP
     if names.isdisjoint(code.co_names):
         return plan
     known = {probe.offset for probe in plan.probes} if plan is not None else ()
-    more = [probe for probe in probes(code, CALLS) if probe.name in names and probe.offset not in known]
+    more = []
+    with suppress(UnknownBytecodeError):  # the planner reports it, if it has looked
+        more = [probe for probe in probes(code, CALLS) if probe.name in names and probe.offset not in known]
     if not more:
         return plan
     if plan is None:

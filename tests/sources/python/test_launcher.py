@@ -353,7 +353,7 @@ def test_flags_of_the_interpreter_have_their_effect(flags: str, words: str, proj
 def test_a_missing_program_is_an_error_of_usage(tmp_path: Path) -> None:
     result = execute([*LAWFUL, "nowhere.py"], tmp_path)
     assert (result.out, result.code) == (b"", 2)
-    assert result.err.startswith(b"error[run-not-found]: nowhere.py: the program cannot be read: No such file")
+    assert result.err.startswith(b"error[run-not-found]: nowhere.py: cannot read the program: No such file")
 
 
 def test_a_broken_pipe_is_told_as_without(tmp_path: Path) -> None:

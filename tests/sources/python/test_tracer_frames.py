@@ -80,10 +80,10 @@ def outer(a, b, *c, d, **e):
 @pytest.mark.parametrize(
     ("patch", "reason"),
     [
-        (("implementation", type("I", (), {"name": "other"})), "not known"),
+        (("implementation", type("I", (), {"name": "other"})), "frames of other"),
         (("version_info", (3, 99, 0)), "3.99"),
         (("gettotalrefcount", lambda: 1), "debug build"),
-        (("maxsize", 2**31 - 1), "64-bit"),
+        (("maxsize", 2**31 - 1), "32-bit"),
     ],
 )
 def test_refusals(monkeypatch: pytest.MonkeyPatch, patch: tuple[str, Any], reason: str) -> None:

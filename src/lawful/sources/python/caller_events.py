@@ -30,13 +30,6 @@ _CALL_FUNCTIONS: Final = (FunctionType, MethodDescriptorType, WrapperDescriptorT
 class CallerEvents(CallEvents):
     """The caller side."""
 
-    @property
-    def sees_calls_only(self) -> bool:
-        """The value stack cannot be read: the hooks report calls by `called` and `ended`."""
-        return self._read is None
-
-    # -- before an instruction -------------------------------------------------------------------
-
     def before(self, known: WatchedCode, frame: FrameType, probe: Probe) -> bool:
         """A probed instruction is about to run. False: it need not be looked at again."""
         self._open.pop(id(frame), None)
@@ -89,7 +82,7 @@ class CallerEvents(CallEvents):
             receiver, *rest = rest
             callee = self._answers.callee(function, receiver_type(receiver))
         if callee is None or callee.wants & Want.CALLEE_SIDE:
-            # A function that a global stands for is the same one next time. An attribute need not be.
+            # A function that a global refers to is the same one next time. An attribute need not be.
             return receiver is not MISSING or method or not probe.by_global or probe.name != _plain_name(function)
         kind = function if names.inherits(type(function), type) else None
         unborn = callee.group if kind is not None or callee.wants & Want.BIRTH else 0
@@ -179,8 +172,6 @@ class CallerEvents(CallEvents):
         if wants & Want.EXIT:
             self._tracer.flush_now()
 
-    # -- after an instruction --------------------------------------------------------------------
-
     def after(self, known: WatchedCode, frame: FrameType, offset: int) -> None:
         """An instruction runs before which the result of another one may be there."""
         call = self._open.get(id(frame))
@@ -191,7 +182,7 @@ class CallerEvents(CallEvents):
         if call.probe.operation is Operation.GET_FIELD:
             self._tracer.record("field_read", self._with_result(call, value), call.site)
             return
-        if call.unborn and not self._comes_out(call, frame, value):
+        if call.unborn and not self._is_sampled_result(call, frame, value):
             return
         self._on_return(call, value, None, call.site)
         if call.wants & Want.NEW and call.kind is not None and _is_made(call, call.kind, value):
@@ -210,8 +201,8 @@ class CallerEvents(CallEvents):
         is_inverted = probe.operation is Operation.CONTAINS and probe.count and type(value) is bool
         return not value if is_inverted else value
 
-    def _comes_out(self, call: OpenCall, frame: FrameType, value: object) -> bool:
-        """An object comes out of a call whose callee has a group: is it a sample, perhaps from now on?"""
+    def _is_sampled_result(self, call: OpenCall, frame: FrameType, value: object) -> bool:
+        """A call whose callee has a group gives an object: is it a sample, perhaps from now on?"""
         if is_primitive(value) or (call.kind is not None and not _is_made(call, call.kind, value)):
             return False
         if self._is_sample(value):

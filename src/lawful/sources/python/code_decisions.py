@@ -26,7 +26,7 @@ class CodeDecision(NamedTuple):
     reports_new: bool = False  # it is an `__init__` that may report new objects
     scope_wants: Want = NOTHING  # what the scope asks for besides, if laws name it
     may_create: bool = False  # it is an `__init__` in which lives of samples may begin
-    sampled: bool = False  # samples are enough for those who want the callee
+    sampled: bool = False  # samples are enough for all laws about the callee
 
     @property
     def reports(self) -> bool:
@@ -75,15 +75,13 @@ class CodeDecisions:
         return function is not None and self.of(function)[0].may_create
 
     def self_reporting(self, watched: WatchedName) -> bool:
-        """Does what the name stands for report itself, as Python functions do?"""
+        """Does what the name refers to report itself, as Python functions do?"""
         if watched.in_function:
             return not watched.only_new  # a class there may have no `__init__`
         if watched.kind is not None:
             return watched in self.new_only and all(map(self.init_reports_new, names.subclasses(watched.kind)))
         planned = map(self.planned, watched.codes)
         return bool(watched.codes) and all(each is None or each.reports for each in planned)
-
-    # -- how they are made ---------------------------------------------------------------------------------
 
     def _decide(self, code: CodeType, module: str) -> CodeDecision:
         if not code.co_flags & inspect.CO_OPTIMIZED:
@@ -151,7 +149,7 @@ class CodeDecisions:
     def _classes_of_init(
         self, code: CodeType, module: str, init: Callable[[type], FunctionType | None]
     ) -> list[type] | None:
-        """The classes whose `__init__` it is; None: of a class that cannot be found by its name."""
+        """The classes that have this `__init__`; None if no class is found by its name."""
         if code.co_name != "__init__":
             return []
         found = resolve(f"{module}.{code.co_qualname.rpartition('.')[0]}", self._watched.main)
@@ -192,7 +190,7 @@ class CodeDecisions:
         return callee._replace(group=group)
 
     def _receiver_callee(self, code: CodeType, receiver: type, decision: CodeDecision) -> tuple[Callee | None, bool]:
-        """The callee, and whether samples are enough for those who want it."""
+        """The callee, and whether samples are enough for all laws about it."""
         # The outermost `__init__` reports the object: when it is over, the object is there.
         if decision.reports_new and names.has_code(names.init(receiver), code):
             made = self._watched.of_class(receiver)

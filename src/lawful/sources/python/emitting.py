@@ -1,4 +1,4 @@
-"""Events of the program's own making, for the tracers that are at work."""
+"""Events that the program itself reports with `lawful.emit`."""
 
 from __future__ import annotations
 
@@ -56,11 +56,10 @@ def emit(event: str, /, *args: object, target: object = _NOTHING, **fields: obje
 
 def _made(tracer: Tracer, event: str, args: tuple[object, ...], target: object, fields: Mapping[str, object]) -> Event:
     made: Event = {"event": str(event)}
-    if target is not _NOTHING:
-        if is_primitive(target):
-            made["target"] = primitive(target)
-        else:
-            made["targetId"] = tracer.identify(target)
+    if target is not _NOTHING and is_primitive(target):
+        made["target"] = primitive(target)
+    elif target is not _NOTHING:
+        made["targetId"] = tracer.identify(target)
     if args:
         add_arguments(made, args, None, tracer.identify)
     for key, value in fields.items():
@@ -72,7 +71,7 @@ def _made(tracer: Tracer, event: str, args: tuple[object, ...], target: object, 
 
 
 def _as_json(value: Any, depth: int) -> Any:
-    """A value as JSON has it; what JSON cannot say, or nests too deeply, is null."""
+    """A value as JSON; null if JSON has no such value, or it nests too deeply."""
     if is_primitive(value):
         return primitive(value)
     if depth < _DEEPEST:

@@ -42,17 +42,17 @@ def stack_bottom(code: CodeType) -> int:
     return len(names) + sum(name not in names for name in code.co_cellvars) + len(code.co_freevars)
 
 
-def _word_size_refusal() -> str | None:
+def _refusal() -> str | None:
     if sys.implementation.name != "cpython":
-        return f"the frames of {sys.implementation.name} are not known"
+        return f"Lawful does not know the frames of {sys.implementation.name}"
     if sys.version_info[:2] not in LAYOUTS:
-        return f"the frames of CPython {sys.version_info[0]}.{sys.version_info[1]} are not known"
+        return f"Lawful does not know the frames of CPython {sys.version_info[0]}.{sys.version_info[1]}"
     if "t" in getattr(sys, "abiflags", ""):
-        return "the frames of free-threaded CPython are not known"
+        return "Lawful does not know the frames of free-threaded CPython"
     if hasattr(sys, "gettotalrefcount"):
-        return "the frames of a debug build of CPython are not known"
+        return "Lawful does not know the frames of a debug build of CPython"
     if sys.maxsize != 2**63 - 1:
-        return "only 64-bit CPython is known"
+        return "Lawful does not know the frames of 32-bit CPython"
     return None
 
 
@@ -110,7 +110,7 @@ def _self_test(layout: Layout, read: Read) -> str | None:
             return [*read(caller, 0, 1), *read(caller, stack_bottom(caller.f_code), 1)]
 
     def adds(variable: object) -> Any:
-        return [variable, Operand() + 1]  # what stands on the left waits on the stack
+        return [variable, Operand() + 1]  # the first item waits on the stack
 
     known = object()
     if any(each is not known for each in adds(known)[1]):
@@ -121,7 +121,7 @@ def _self_test(layout: Layout, read: Read) -> str | None:
 @functools.cache
 def reader() -> tuple[Read | None, str | None]:
     """The function that reads, or None and the reason why not. Tested at the first call."""
-    refusal = _word_size_refusal()
+    refusal = _refusal()
     if refusal is not None:
         return None, refusal
     layout = LAYOUTS[sys.version_info[:2]]
@@ -129,5 +129,5 @@ def reader() -> tuple[Read | None, str | None]:
         read = _make_reader(layout)
         refusal = _self_test(layout, read)
     except Exception as error:
-        return None, f"a look at a frame failed: {type(error).__name__}: {error}"
+        return None, f"reading a frame failed: {type(error).__name__}: {error}"
     return (read, None) if refusal is None else (None, refusal)

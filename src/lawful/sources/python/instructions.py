@@ -145,7 +145,7 @@ def next_unit(ops: bytes, unit: int) -> int:
 
 
 def whole_argument(ops: bytes, args: bytes, unit: int) -> int:
-    """The argument of the instruction at this code unit, with the prefixes that stand before it."""
+    """The argument of the instruction at this code unit, with the prefixes before it."""
     value, shift = args[unit], 8
     while unit and ops[unit - 1] == EXTENDED_ARG:
         unit -= 1

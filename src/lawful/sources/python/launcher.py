@@ -34,7 +34,7 @@ class Ending(NamedTuple):
 class LaunchedProgram:
     """A program that is ready to run."""
 
-    name: str  # of its main module for those who import it
+    name: str  # under which others import its main module
     arguments: Sequence[str]
     folder: str  # where it lies; the search for its project begins here
     _start: Callable[[ModuleType], Callable[[], object]]
@@ -54,7 +54,7 @@ class LaunchedProgram:
         try:
             begin()
         except KeyboardInterrupt as interrupt:
-            return _conclude(interrupt.with_traceback(None))  # it has met the program before its first line
+            return _conclude(interrupt.with_traceback(None))  # it came before the first line of the program
         error = _failure(execute) if call_without_frames is None else _failure(call_without_frames, execute)
         del execute  # or the program's names would live as long as this frame
         return _conclude(error)
@@ -139,8 +139,8 @@ def _load(path: str, full: str, words: Sequence[str]) -> tuple[CodeType, SourceF
             content = file.read()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        hint = "the program comes after the options: lawful run [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE"
-        raise LawfulError("run-not-found", f"the program cannot be read: {reason}", where=path, hint=hint) from None
+        hint = "give the program after the options: lawful run [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE"
+        raise LawfulError("run-not-found", f"cannot read the program: {reason}", where=path, hint=hint) from None
     if path.endswith(".pyc") or content[:4] == MAGIC_NUMBER:
         sourceless = SourcelessFileLoader("__main__", full)
         try:
@@ -160,7 +160,7 @@ def _load(path: str, full: str, words: Sequence[str]) -> tuple[CodeType, SourceF
 
 
 def _plain(words: Sequence[str]) -> NoReturn:
-    """What cannot be compiled is left to the interpreter itself, which says why in its own words."""
+    """Let the interpreter itself run a program that cannot be compiled: it reports why."""
     from subprocess import _args_from_interpreter_flags as flags  # type: ignore[attr-defined]
 
     for stream in (sys.stdout, sys.stderr):
@@ -294,7 +294,7 @@ def _at_the_very_end(act: Callable[[], object]) -> None:
         for stream in streams:
             stream.flush()
     except Exception:
-        return  # the interpreter will meet the same error, report it, and end with a code that says so
+        return  # the interpreter will get the same error, report it, and end with its own exit code
 
     class WhenFreed:
         # When this is called, globals and builtins are gone.

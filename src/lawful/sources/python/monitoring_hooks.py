@@ -60,7 +60,7 @@ class MonitoringHooks:
         events = monitoring.events
         self._tool = self._take_tool()
         if self._tool < 0:
-            raise RuntimeError("no tool id of sys.monitoring is free")
+            raise RuntimeError("all tool ids of sys.monitoring are in use")
         self._sampler.wake = self._wake
         for event, callback in self._callbacks.items():
             monitoring.register_callback(self._tool, event, callback)
@@ -81,7 +81,7 @@ class MonitoringHooks:
         return -1
 
     def _second_tool(self) -> int:
-        """Its tool id. -1: no id is free, and the hooks must do without."""
+        """Its tool id; -1 if none is free."""
         if self._second < 0:
             self._second = self._take_tool()
             events = self._monitoring.events
@@ -133,7 +133,7 @@ class MonitoringHooks:
             self._monitoring.set_events(self._tool, wanted)
 
     def after_fork(self) -> None:
-        self._planning = allocate_lock()  # who held it may not be here
+        self._planning = allocate_lock()  # the thread that held it may not exist here
 
     def _plan(self, code: CodeType, frame: FrameType) -> WatchedCode | None:
         """Decide about a code object. Threads that come to it meanwhile wait: nothing they do in it is lost."""
@@ -162,7 +162,7 @@ class MonitoringHooks:
             known.second_tool_start = self._second_tool() >= 0
             if known.second_tool_start:
                 self._monitoring.set_local_events(self._second, code, events.PY_START)
-        guest = self._take_tool() if known.probes and not self._tracer.caller.sees_calls_only else -1
+        guest = self._take_tool() if known.probes and not self._tracer.sees_calls_only else -1
         if guest >= 0:
             self._monitoring.set_local_events(guest, code, events.INSTRUCTION)
             self._monitoring.set_local_events(self._tool, code, events.INSTRUCTION)
@@ -170,11 +170,11 @@ class MonitoringHooks:
             self._monitoring.free_tool_id(guest)
 
     def _switch(self, code: CodeType, known: WatchedCode) -> None:
-        """On, with all that was disabled."""
+        """Switch its events on, with all that were disabled."""
         events = self._monitoring.events
         inside, outside = 0, self._events_outside(code, known)
         if known.probes:
-            blind = self._tracer.caller.sees_calls_only
+            blind = self._tracer.sees_calls_only
             inside = events.CALL | events.C_RETURN | events.C_RAISE if blind else events.INSTRUCTION
         if known.second_tool:
             self._monitoring.set_local_events(self._second, code, 0)
@@ -184,7 +184,7 @@ class MonitoringHooks:
         self._monitoring.set_local_events(self._tool, code, inside | outside)
 
     def _events_outside(self, code: CodeType, known: WatchedCode) -> int:
-        """Where it starts and ends."""
+        """The events of its starts and ends."""
         events = self._monitoring.events
         if known.callee is None:
             return 0
@@ -214,8 +214,6 @@ class MonitoringHooks:
             if known.probes and not known.second_tool and not known.second_tool_start:
                 known.second_tool_start = True  # when it was planned, no tool id was free
                 self._switch(code, known)
-
-    # -- callbacks -------------------------------------------------------------------------------
 
     def _start(self, second: bool, code: CodeType, offset: int) -> Any:
         if code.co_filename.startswith(OWN_FOLDER):

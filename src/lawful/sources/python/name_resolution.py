@@ -1,4 +1,4 @@
-"""What qualified names stand for while a program runs.
+"""What qualified names refer to while a program runs.
 
 A name is looked up once, and the steps of the lookup are kept: it is looked up again when one of them changes.
 """
@@ -17,7 +17,7 @@ from lawful.sources.python.names import MISSING
 
 
 class Resolution(NamedTuple):
-    """What a name stands for: the class or module that was searched last, and what was found there."""
+    """What a name refers to: the class or module that was searched last, and what was found there."""
 
     holder: type | ModuleType
     definer: type | None  # the class whose dictionary has it, if the holder is a class
@@ -35,12 +35,12 @@ _Step = tuple[dict[str, Any] | type, str | None, object]
 
 
 def resolve(name: str, main: str | None = None) -> Resolution | None:
-    """What a qualified name stands for in the modules loaded so far. `main`: another name of the main module."""
+    """What a qualified name refers to in the modules loaded so far. `main`: another name of the main module."""
     return resolve_with_steps(name, main, [])
 
 
 def means_class(name: str, kind: type, main: str | None) -> bool:
-    """Does the name stand for this class, perhaps through a module that also has it?"""
+    """Does the name refer to this class, perhaps through a module that also has it?"""
     if name in spellings(names.class_name(kind), main):
         return True
     place = resolve(name, main) if name else None
@@ -100,10 +100,10 @@ def _in_class(kind: type, name: str, steps: list[_Step]) -> Resolution | None:
 
 
 class ResolvedName:
-    """A name, and what it stands for as of the last refresh."""
+    """A name, and what it refers to as of the last refresh."""
 
     resolution: Resolution | None = None
-    codes: tuple[CodeType, ...] = ()  # of the Python functions that it stands for
+    codes: tuple[CodeType, ...] = ()  # of the Python functions that it refers to
     steps: Sequence[_KeptStep] = ()
 
     def __init__(self, name: str) -> None:
@@ -111,7 +111,7 @@ class ResolvedName:
 
     @property
     def kind(self) -> type | None:
-        """The class that it stands for, if it is a class."""
+        """The class that it refers to, if it is a class."""
         return None if self.resolution is None else self.resolution.kind
 
 
@@ -126,7 +126,7 @@ class _KeptStep(NamedTuple):
 
 
 class ResolvedNames:
-    """Names, and what they stand for as of the last refresh."""
+    """Names, and what they refer to as of the last refresh."""
 
     def __init__(self, main: str | None) -> None:
         self._main = main
@@ -134,7 +134,7 @@ class ResolvedNames:
         self._kept: dict[tuple[int, str | None, int], _KeptStep] = {}
         self.change_watch: Any = None  # finds the kept steps that have changed; the C core's where there is one
         self._stale: set[ResolvedName] = set()
-        self.changes = 0  # how often a name stood for something else than before
+        self.changes = 0  # how often a name referred to something else than before
 
     def add(self, name: ResolvedName) -> None:
         if name.name not in self.names:
@@ -142,7 +142,7 @@ class ResolvedNames:
             self._stale.add(name)
 
     def refresh(self) -> int:
-        """See what the names stand for now; a number that is another when one of them stands for something else."""
+        """See what the names refer to now; a number that is another when one of them refers to something else."""
         while (changed := self._changed_steps()) or self._stale:
             stale = self._stale.union(*(each.names for each in changed))
             self._stale = set()

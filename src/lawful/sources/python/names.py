@@ -99,12 +99,12 @@ def is_python_class(kind: type) -> bool:
 
 
 def is_immutable(holder: type | ModuleType) -> bool:
-    """Is it a class whose attributes nobody can set?"""
+    """Is it a class whose attributes cannot be set?"""
     return is_class(holder) and bool(_type_flags(holder) & _IMMUTABLE_TYPE)
 
 
 def is_method_type(kind: type) -> bool:
-    """Is it a type of the methods that lie in the dictionaries of C classes?"""
+    """Is it a type of the methods in the dictionaries of C classes?"""
     return any(kind is each for each in _OF_METHOD)
 
 
@@ -127,7 +127,7 @@ def inherits(kind: type, base: type) -> bool:
 
 
 def lookup(kind: type, name: str) -> tuple[type, Any] | None:
-    """The class in the MRO that has the attribute in its own dictionary, and what lies there."""
+    """The class in the MRO that has the attribute in its own dictionary, and the entry there."""
     for each in mro(kind):
         entry = class_dict(each).get(name, MISSING)
         if entry is not MISSING:

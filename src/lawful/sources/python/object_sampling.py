@@ -1,4 +1,4 @@
-"""Which objects the pure-Python core reports: coins, samples, and what sleeps. Twin of _native/sampling/samples.c."""
+"""Which objects the pure-Python core reports: coins, samples, sleeping groups. Twin of _native/sampling/samples.c."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from lawful.coin import BITS, GOLDEN, Coin, mixed, threshold
 
-_PATIENCE = 256
-"""How often places may tell of nothing before they sleep: about what it costs to wake them."""
+_PATIENCE = 256  # callbacks without an event before places sleep: about what it costs to wake them
 
 
 class GroupState:
@@ -21,7 +20,7 @@ class GroupState:
         self.taken = 0
         self.alive = 0
         self.fruitless = 0
-        self.awake = True  # its places are
+        self.awake = True  # its places report
 
     @property
     def bears(self) -> bool:
@@ -92,7 +91,7 @@ class ObjectSampler:
         return group.coin.flip(threshold(group.rate))
 
     def take(self, number: int, identity: int) -> None:
-        """It is."""
+        """Make it a sample."""
         group = self.group(number)
         self._samples[identity] = group
         group.taken += 1
@@ -121,7 +120,7 @@ class ObjectSampler:
         return bool(numbers) and not any(group.awake or (bears and group.bears) for group in groups)
 
     def drowse(self, groups: Iterable[int]) -> None:
-        """A place of these groups has met no sample."""
+        """A place of these groups was called for an object that is not a sample."""
         for number in groups:
             group = self.group(number)
             if not group.alive:

@@ -49,12 +49,12 @@ class ProbeDecisions:
         self._written_names = frozenset(each.last for each in every if overlap(each.wants, Want.WRITE))
         self._any_field = union(each.wants & FIELD for each in watched.readers)  # whatever its name
         self.unreadable: list[str] = []  # code with instructions in an order that no compiler writes
-        self._named_plans = 0  # of code that names stand for
+        self._named_plans = 0  # of code that names refer to
         self._sought_at: tuple[int, int] | None = None
         self._sought_now = (_NO_NAMES, _NO_OPERATIONS)
 
     def count_plan(self, code: CodeType) -> None:
-        """A code object has its plan now. If names stand for it, others may be sought in own code."""
+        """A code object has its plan now. If names refer to it, that can change what own code is probed for."""
         self._named_plans += self._watched.is_named(code)
 
     def probes(self, code: CodeType, *, own: bool) -> tuple[tuple[Probe, ...], bool]:
@@ -65,8 +65,8 @@ class ProbeDecisions:
 
     def _sought(self) -> tuple[frozenset[str], frozenset[Operation]]:
         """Under which names own code calls what does not report itself, and what own code is watched for."""
-        # Classes may get subclasses: nothing but asking tells. Otherwise a name must stand for something else, or a
-        # function that one stands for have been planned.
+        # Classes may get subclasses at any time. Otherwise the answer changes only if a name refers to something else,
+        # or a function that a name refers to was planned.
         state = (self._watched.version, self._named_plans)
         if self._codes.new_only or state != self._sought_at:
             silent = [each for each in self._watched.called if not self._codes.self_reporting(each)]

@@ -35,7 +35,7 @@ _IDLE = 0o600
 _BUSY = 0o700
 _LEFT = 0o400
 
-_BEGUN = 19  # the place of a process's beginning in what Linux says of its state
+_BEGUN = 19  # the index of the start time in what Linux reports about a process
 
 _BATCH = 1000
 
@@ -50,7 +50,7 @@ class RunFolder:
     def make(cls) -> RunFolder:
         """A new one. `tempfile` would import modules of which the program may have others, and laws are about it."""
         named = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
-        reason = OSError("there is no place for temporary files")
+        reason = OSError("no folder for temporary files is writable")
         for place in (*named, "/tmp", "/var/tmp", "/usr/tmp", "."):
             try:
                 path = os.path.join(os.path.abspath(place), f"lawful-{os.urandom(8).hex()}")
@@ -62,7 +62,7 @@ class RunFolder:
         raise reason
 
     def enter(self) -> int:
-        """Say that this process is there; its number."""
+        """Register this process; its number."""
         pid = os.getpid()
         path = os.path.join(self.path, f"{_NEW}{pid}")
         _write(path, f"{pid} {_begun(pid)}")
@@ -87,15 +87,15 @@ class RunFolder:
         return free
 
     def leave(self, number: int) -> None:
-        """Say that this process has delivered all its events, and ends."""
+        """Mark this process as ended, with all its events delivered."""
         self._say(number, _LEFT)
 
     def mark_busy(self, number: int) -> None:
-        """Say that this process has events that are not delivered."""
+        """Mark this process as having events that are not delivered."""
         self._say(number, _BUSY)
 
     def mark_idle(self, number: int) -> None:
-        """Say that it has none, but goes on."""
+        """Mark it as having none, and going on."""
         self._say(number, _IDLE)
 
     def _say(self, number: int, mode: int) -> None:
@@ -109,7 +109,7 @@ class RunFolder:
             return _IDLE
 
     def note_kill(self, pid: int, number: int | None) -> None:
-        """Say that this process is about to send a signal, as `os.kill` would do. The signal may be unknown."""
+        """Note that this process is about to send a signal, with the arguments of `os.kill`."""
         if number == 0 or number in _HARMLESS:
             return
         if pid > 0:
@@ -133,11 +133,11 @@ class RunFolder:
             return False
 
     def listen_for_stop(self, pid: int) -> None:
-        """Say that this process wants a signal if all are to end."""
+        """Ask for a signal to this process when all processes must end."""
         self._mark(f"{_HALT}.{pid}")
 
     def request_stop(self) -> list[int]:
-        """Say that all processes of the run are to end. Returns those that want a signal."""
+        """Ask all processes of the run to end. Returns those that want a signal."""
         self._mark(_HALT)
         try:
             names = os.listdir(self.path)
@@ -156,7 +156,7 @@ class RunFolder:
         return os.path.join(self.path, f"{number}{suffix}")
 
     def members(self) -> list[int]:
-        """The numbers of all child processes there were."""
+        """The numbers of all child processes, also ended ones."""
         with suppress(FileNotFoundError):
             return sorted(int(name.removesuffix(_PID)) for name in os.listdir(self.path) if name.endswith(_PID))
         return []
@@ -205,12 +205,12 @@ def _is_alive(pid: int) -> bool:
 
 
 def _begun(pid: int) -> str:
-    """When the process with this id began, in the system's words; empty if it is unknown."""
+    """When the process with this id began, in clock ticks; empty if it is unknown."""
     return "".join(_state(pid).split()[_BEGUN : _BEGUN + 1])
 
 
 def _state(pid: int) -> str:
-    """What Linux says of a process behind its name, which may have blanks and parentheses."""
+    """What Linux reports about a process after its name, which may have blanks and parentheses."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].lstrip()

@@ -32,7 +32,7 @@ def access(name: str) -> Literal["public", "private", "dunder"]:
 
 
 def is_public(name: str) -> bool:
-    """May everybody call it? Nothing in the name is private, or hidden in a function; it may be a special method."""
+    """Is no part of the name private or inside a function? A special method may be public."""
     *outer, last = name.removeprefix("__main__.").split(".")
     return "<" not in name and not any(part.startswith("_") for part in outer) and access(last) != "private"
 
@@ -51,17 +51,17 @@ def _checked(patterns: Iterable[str], option: str) -> tuple[str, ...]:
 
 def _checked_one(pattern: object, option: str) -> str:
     if not isinstance(pattern, str) or not pattern.strip():
-        raise LawfulError("scope-pattern", f"{option}: a pattern is missing", hint=_HINTS[option])
+        raise LawfulError("scope-pattern", f"{option}: a pattern is empty", hint=_HINTS[option])
     if option in ("include", "exclude"):
         if pattern.startswith(_ACCESS):
             if pattern.removeprefix(_ACCESS) in ("public", "private", "dunder"):
                 return pattern
-            hint = "access:public, access:private or access:dunder"
-            raise LawfulError("scope-pattern", f"{option}: there is no {pattern!r}", hint=hint)
+            hint = "use access:public, access:private or access:dunder"
+            raise LawfulError("scope-pattern", f"{option}: unknown access {pattern!r}", hint=hint)
         if _is_file(pattern):
             return pattern.replace("\\", "/")
     if not _NAME.fullmatch(pattern) or any(not part or part[0].isdigit() for part in pattern.split(".")):
-        raise LawfulError("scope-pattern", f"{option}: {pattern!r} is no qualified name", hint=_HINTS[option])
+        raise LawfulError("scope-pattern", f"{option}: {pattern!r} is not a qualified name", hint=_HINTS[option])
     return pattern
 
 
@@ -69,8 +69,8 @@ _HINTS: Final = {
     "calls": "name a package, module, class or function as it is imported, as in sqlite3; or stdlib; or *",
     "public": "name a package, module or class as it is imported, as in app.models",
     "fields": "name a class with its module, as in app.models.Account",
-    "include": "a qualified name as in pkg.mod.*, a file as in src/*.py, or access:private",
-    "exclude": "a qualified name as in pkg.mod.*, a file as in src/*.py, or access:private",
+    "include": "use a qualified name as in pkg.mod.*, a file as in src/*.py, or access:private",
+    "exclude": "use a qualified name as in pkg.mod.*, a file as in src/*.py, or access:private",
 }
 
 
@@ -121,14 +121,12 @@ class Scope:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scope) and self.__reduce__() == other.__reduce__()
 
-    # -- files ------------------------------------------------------------------------------------
-
     def _find_paths(self, filename: str) -> tuple[str, ...]:
         """The file's name made absolute, and with links resolved; empty if it is not a file."""
         if not filename or filename.startswith("<") or "\0" in filename:
             return ()
         if filename.startswith(self._stdlib) and not any(each in filename for each in _INSTALLED):
-            return (filename,)  # there are many of these, and to resolve links takes long
+            return (filename,)  # there are many of these, and resolving links takes long
         if _within(filename, _LAWFUL) and ".." not in filename:
             return (filename,)  # the same: Lawful's threads would wait for the interpreter's lock at each step
         path = pristine_os.files.normpath(pristine_os.files.join(self._start, filename))
@@ -182,8 +180,6 @@ class Scope:
         names = {self.event_file(filename), *(path.replace(pristine_os.SEP, "/") for path in self._paths(filename))}
         included = self._include.files is None or any(_matches(self._include.files, name) for name in names)
         return included and not any(_matches(self._exclude.files, name) for name in names)
-
-    # -- names ------------------------------------------------------------------------------------
 
     def called(self, name: str, module: str, *, own: bool) -> bool:
         """Are calls that own code makes of what has this name and module wanted? `own`: it is own code itself."""

@@ -120,7 +120,7 @@ def _probes(code: CodeType, wanted: bytes, marks: CallMarks) -> tuple[list[Probe
 
 
 def _with_field_hints(probe: Probe, code: CodeType, joins: Set[int]) -> Probe:
-    """The same probe; if it writes a field, with where its operands lie before, and whether it counts."""
+    """The same probe; if it writes a field, with its `early` operands and whether it `steps`."""
     ops, args = code.co_code[::2], code.co_code[1::2]
     unit = probe.offset // 2
     while ops[unit] == EXTENDED_ARG:

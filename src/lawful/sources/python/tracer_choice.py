@@ -14,7 +14,7 @@ NAMES = ("monitoring", "python")
 
 
 class Core(NamedTuple):
-    """A core that can be used here, and the better ones that cannot, each with the reason."""
+    """A core that works here, and the better ones that do not, each with the reason."""
 
     name: str
     make: TracerFactory
@@ -22,9 +22,9 @@ class Core(NamedTuple):
 
 
 def choose(wanted: str = "") -> Core:
-    """The best core there is, or the one that is wanted by name."""
+    """The best core that works here, or the named one."""
     if wanted not in ("", *NAMES):
-        raise LawfulError("core-unknown", f"there is no core {wanted!r}", hint=f"it may be {', '.join(NAMES)}")
+        raise LawfulError("core-unknown", f"unknown core {wanted!r}", hint=f"use {' or '.join(NAMES)}")
     refusals: list[tuple[str, str]] = []
     for name in (wanted,) if wanted else NAMES:
         factory, refusal = _try(name)
@@ -33,18 +33,18 @@ def choose(wanted: str = "") -> Core:
         refusals.append((name, refusal))
     raise LawfulError(
         "core-missing",
-        f"the core {wanted!r} cannot be used: {refusals[0][1]}",
-        hint="leave the choice to Lawful, or build the C core: `make venv` does where there is a C compiler",
+        f"cannot use the core {wanted!r}: {refusals[0][1]}",
+        hint="leave out --core, or build the C core with `make venv`, which needs a C compiler",
     )
 
 
 def available() -> list[str]:
-    """The cores that can be used here, best first."""
+    """The cores that work here, best first."""
     return [name for name in NAMES if _try(name)[0] is not None]
 
 
 def describe() -> str:
-    """Which core watches programs, and how well, in the words of `lawful --version`."""
+    """The line of `lawful --version` about the core."""
     chosen = choose()
     if chosen.name != "python":
         return f"watching with {chosen.name} core"

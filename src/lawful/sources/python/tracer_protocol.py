@@ -95,7 +95,7 @@ class Want(IntFlag):
     LEARN_READ = 1048576
     LEARN_WRITE = 2097152
     BIRTH = 1 << 26  # born: here objects of the callee's group begin their lives, and the coin is flipped
-    STACK = 1 << 27  # of born: who made it
+    STACK = 1 << 27  # of born: the stack of the caller
     ON_CALL = 1 << 28  # the objects of the call are handed to `WatchPlanner.on_call`, which makes the events
     ON_RETURN = 1 << 29  # so is its end, to `WatchPlanner.on_return`
 
@@ -139,8 +139,8 @@ class Sampling(NamedTuple):
 
     classes: Mapping[str, int]  # by qualified name, as laws have it; subclasses belong to it
     makers: Mapping[str, int] = {}  # C functions whose result is an object of the group, as `open`
-    laws: Sequence[object] | None = None  # those that are content with samples; None: all
-    stacks: bool = False  # `born` tells who made the object
+    laws: Sequence[object] | None = None  # those for which samples are enough; None: all
+    stacks: bool = False  # `born` has the stack of the caller
 
 
 class WatchPlanner(Protocol):

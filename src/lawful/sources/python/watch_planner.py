@@ -57,13 +57,13 @@ class LawWatchPlanner(WatchPlanner):
 
     @property
     def warnings(self) -> list[str]:
-        """What the user should know of the watching."""
+        """What Lawful could not watch, for the user."""
         unreadable = self._probes.unreadable
         if not unreadable:
             return []
         others = len(unreadable) - 1
         more = f" and {others} other function{'s' if others > 1 else ''}" if others else ""
-        return [f"not all that {unreadable[0]}{more} did was seen: the bytecode is not that of Python's compiler"]
+        return [f"Lawful did not see all that {unreadable[0]}{more} did: Python's compiler did not make the bytecode"]
 
     def plan(self, code: CodeType, module: str) -> CodePlan | None:
         filename = code.co_filename

@@ -1,4 +1,4 @@
-"""What laws name, and what they want to know of it."""
+"""The names in laws, and the events that laws want of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CALL: Final = Want.PRE | Want.POST | Want.RAISE
 FIELD: Final = Want.READ | Want.WRITE
 NOTES: Final = Want.ARGS | Want.RESULT | Want.SITE
 _CREATED: Final = Want.NEW | Want.BIRTH
-_BEFORE_OBJECT: Final = Want.PRE | Want.RAISE  # events of a call before the object that it makes is there
+_BEFORE_OBJECT: Final = Want.PRE | Want.RAISE  # events of a call before its object exists
 
 _KINDS: Final = {
     "func_pre": Want.PRE,
@@ -57,16 +57,16 @@ def overlap(wants: Want, others: Want) -> bool:
 
 
 class WatchedName(ResolvedName):
-    """A name that laws have, and what they want to know of it."""
+    """A name that laws use, and the events they want of it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.wants = NOTHING
-        self.sampled = True  # are those who want it content with samples?
+        self.sampled = True  # are samples enough for all laws that want it?
         self.prefix, _, self.last = name.rpartition(".")
         self.in_stdlib = name.partition(".")[0] in sys.stdlib_module_names
         self.in_function = "<locals>" in name  # it cannot be looked up from the module
-        self.of_any_class = self.prefix == _ANY_CLASS  # it stands for what an object's own class has of that name
+        self.of_any_class = self.prefix == _ANY_CLASS  # it refers to what an object's own class has of that name
 
     def has(self, code: CodeType) -> bool:
         return any(each is code for each in self.codes)  # codes that are equal are not the same
@@ -77,13 +77,13 @@ class WatchedName(ResolvedName):
 
     @property
     def is_of_object(self) -> bool:
-        """Does what the name stands for always belong to an object, as fields and plain methods do?"""
+        """Does what the name refers to always belong to an object, as fields and plain methods do?"""
         methods = () if self.resolution is None else names.methods(self.resolution.entry)
         return all(method.receiver and not method.by_class for method in methods)
 
     @property
     def is_reader(self) -> bool:
-        """Does it stand for the fields that a method reads, as `*.__hash__.*`?"""
+        """Does it refer to the fields that a method reads, as `*.__hash__.*`?"""
         return self.name.endswith(_ALL_READ) and overlap(self.wants, FIELD)
 
     @property
@@ -94,7 +94,7 @@ class WatchedName(ResolvedName):
 
 
 class WatchedNames:
-    """All that some laws name. `main`: the name they may use for the main module, beside `__main__`."""
+    """All names in some laws. `main`: the name they may use for the main module, beside `__main__`."""
 
     def __init__(self, laws: Iterable[Law], main: str | None, sampling: Sampling | None = None) -> None:
         self.main = main
@@ -107,7 +107,7 @@ class WatchedNames:
         self.any_next = NOTHING  # of `iter_next` with any name
         self.gone = False
         self.unnamed: list[Law] = []
-        others = False  # is there a law about any event that is not content with samples?
+        others = False  # is there a law about any event for which samples are not enough?
         for law in laws:
             sampled = sampling is not None and (sampling.laws is None or any(law is each for each in sampling.laws))
             if self._add(law, sampled):
@@ -133,13 +133,13 @@ class WatchedNames:
         for name in (*self.class_names, *self.classes, *(watched.reader[0] for watched in self.readers)):
             if name:
                 self._resolved.add(ResolvedName(name))
-        self.version = -1  # another number when a name stands for something else
+        self.version = -1  # another number when a name refers to something else
         self._by_code: dict[int, list[WatchedName]] = {}
         self._by_class: dict[int, set[str]] = {}  # the names that a class has besides its own
         self._called_class: dict[int, WatchedName] = {}
 
     def refresh(self) -> None:
-        """See what the names stand for now. All other answers are as of then. Sets `version`."""
+        """See what the names refer to now. All other answers are as of then. Sets `version`."""
         changes = self._resolved.refresh()
         if changes != self.version:
             self.version = changes
@@ -157,7 +157,7 @@ class WatchedNames:
                     self._called_class.setdefault(id(watched.kind), watched)
 
     def means(self, name: str, kind: type) -> bool:
-        """Does a name that laws have stand for this class, perhaps through a module that also has it?"""
+        """Does a name that laws have refer to this class, perhaps through a module that also has it?"""
         return name in self._by_class.get(id(kind), ()) or name in spellings(names.class_name(kind), self.main)
 
     def functions_of(self, code: CodeType) -> list[WatchedName]:
@@ -169,12 +169,12 @@ class WatchedNames:
         return [watched for watched in self.functions if watched in found]
 
     def called_by(self, code: CodeType) -> WatchedName | None:
-        """The first name of something that is called which stands for this code."""
+        """The first name of a called thing that refers to this code."""
         resolved = self._by_code.get(id(code), ())
         return next((watched for watched in self.called if watched in resolved), None) if resolved else None
 
     def is_named(self, code: CodeType) -> bool:
-        """Is this code among what names stand for?"""
+        """Does a name refer to this code?"""
         return id(code) in self._by_code
 
     def _add_births(self, sampling: Sampling) -> None:

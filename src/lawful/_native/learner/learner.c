@@ -20,7 +20,26 @@ static void enter(Window *window) {
 
 static void leave(Window *window) { pthread_mutex_unlock(&window->lock); }
 
-static PyObject *no_memory(void) { return PyErr_NoMemory(); }
+/* A statement under the window's lock, while other threads run Python code. */
+#define LOCKED(window, statement) do { \
+    Py_BEGIN_ALLOW_THREADS \
+    pthread_mutex_lock(&(window)->lock); \
+    statement; \
+    pthread_mutex_unlock(&(window)->lock); \
+    Py_END_ALLOW_THREADS \
+} while (0)
+
+/* A new tuple or list of items, each an expression of `i`. NULL: one of them could not be made. */
+#define FILLED(Kind, length, item) __extension__({ \
+    Py_ssize_t length_ = (Py_ssize_t)(length); \
+    PyObject *filled_ = Py##Kind##_New(length_); \
+    for (Py_ssize_t i = 0; filled_ != NULL && i < length_; i++) { \
+        PyObject *item_ = (item); \
+        if (item_ == NULL) Py_CLEAR(filled_); \
+        else Py##Kind##_SET_ITEM(filled_, i, item_); \
+    } \
+    filled_; \
+})
 
 /* ---- the automaton ------------------------------------------------------------------------------------------------------- */
 
@@ -34,14 +53,18 @@ static void automaton_free(Automaton *automaton) {
     free(automaton->alone_at);
 }
 
-static int numbers(PyObject *sequence, Py_ssize_t count, uint64_t *into, uint64_t most) {
-    for (Py_ssize_t i = 0; i < count; i++) {
-        into[i] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(sequence, i));
+/* The numbers of a tuple into an array of numbers of `width` bytes (1, 2 or 8). -1: an exception. */
+static int numbers(PyObject *tuple, void *into, size_t width, uint64_t most) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+        uint64_t number = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(tuple, i));
         if (PyErr_Occurred()) return -1;
-        if (into[i] > most) {
+        if (number > most) {
             PyErr_SetString(PyExc_ValueError, "a product with a number out of range");
             return -1;
         }
+        if (width == 1) ((uint8_t *)into)[i] = (uint8_t)number;
+        else if (width == 2) ((uint16_t *)into)[i] = (uint16_t)number;
+        else ((uint64_t *)into)[i] = number;
     }
     return 0;
 }
@@ -91,33 +114,26 @@ static int automaton_fill(Automaton *automaton, PyObject *product) {
     automaton->kind = malloc(states * sizeof *automaton->kind);
     automaton->satisfied = malloc(kinds * sizeof *automaton->satisfied);
     automaton->letters = malloc(kinds);
-    uint64_t *buffer = malloc(states * sizeof *buffer);
-    int failed = -1;
-    if (!automaton->step || !automaton->kind || !automaton->satisfied || !automaton->letters || !buffer) {
+    if (!automaton->step || !automaton->kind || !automaton->satisfied || !automaton->letters) {
         PyErr_NoMemory();
-    } else if (numbers(kind, states, buffer, kinds - 1) == 0) {
-        for (Py_ssize_t i = 0; i < states; i++) automaton->kind[i] = (uint16_t)buffer[i];
-        failed = numbers(satisfied, kinds, automaton->satisfied, UINT64_MAX) || numbers(size, rules, automaton->size, UINT64_MAX) ||
-                 numbers(letters, kinds, buffer, 3);
-        for (Py_ssize_t i = 0; i < kinds && !failed; i++) automaton->letters[i] = (uint8_t)buffer[i];
-        for (Py_ssize_t i = 0; i < states && !failed; i++) {
-            uint64_t pair[2];
-            PyObject *two = PyTuple_GET_ITEM(step, i);
-            if (!PyTuple_Check(two) || PyTuple_GET_SIZE(two) != 2) {
-                PyErr_SetString(PyExc_ValueError, "not the product of templates");
-                failed = -1;
-            } else if ((failed = numbers(two, 2, pair, states - 1)) == 0) {
-                automaton->step[i][0] = (uint16_t)pair[0];
-                automaton->step[i][1] = (uint16_t)pair[1];
-            }
+        return -1;
+    }
+    if (numbers(kind, automaton->kind, sizeof *automaton->kind, kinds - 1) < 0 ||
+        numbers(satisfied, automaton->satisfied, sizeof *automaton->satisfied, UINT64_MAX) < 0 ||
+        numbers(size, automaton->size, sizeof *automaton->size, UINT64_MAX) < 0 ||
+        numbers(letters, automaton->letters, sizeof *automaton->letters, 3) < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < states; i++) {
+        PyObject *two = PyTuple_GET_ITEM(step, i);
+        if (!PyTuple_Check(two) || PyTuple_GET_SIZE(two) != 2) {
+            PyErr_SetString(PyExc_ValueError, "not the product of templates");
+            return -1;
         }
+        if (numbers(two, automaton->step[i], sizeof **automaton->step, states - 1) < 0) return -1;
     }
-    free(buffer);
-    if (!failed && automaton_runs(automaton) < 0) {
-        if (!PyErr_Occurred()) PyErr_NoMemory();
-        failed = -1;
-    }
-    return failed ? -1 : 0;
+    if (automaton_runs(automaton) == 0) return 0;
+    if (!PyErr_Occurred()) PyErr_NoMemory();
+    return -1;
 }
 
 /* ---- lifetime ------------------------------------------------------------------------------------------------------------- */
@@ -166,11 +182,23 @@ static void window_dealloc(Window *window) {
 /* ---- events --------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *finished(Window *window, int failed) {
-    if (failed || window->broken) return no_memory();
+    if (failed || window->broken) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
 #define FED_AT_ONCE 512
+
+static int take_columns(Window *window, const uint32_t *names, const uint32_t *sites, const uint64_t *objects, Py_ssize_t count) {
+    int failed = 0;
+    LearnEvent events[FED_AT_ONCE];
+    cache_settle_in_time(window);
+    for (Py_ssize_t i = 0; i < count && !failed;) {
+        size_t some = 0;
+        for (; some < FED_AT_ONCE && i < count; some++, i++) events[some] = (LearnEvent){names[i], sites[i], objects[i]};
+        failed = window_take(window, events, some, some);
+    }
+    return failed;
+}
 
 static PyObject *window_feed(Window *window, PyObject *args) {
     Py_buffer names, sites, objects;
@@ -180,20 +208,8 @@ static PyObject *window_feed(Window *window, PyObject *args) {
     if (names.len % 4 || sites.len != names.len || objects.len != 2 * names.len) {
         PyErr_SetString(PyExc_ValueError, "names, sites and objects are as many numbers of 4, 4 and 8 bytes");
     } else {
-        int failed = 0;
-        Py_BEGIN_ALLOW_THREADS
-        pthread_mutex_lock(&window->lock);
-        cache_settle_in_time(window);
-        const uint32_t *name = names.buf, *site = sites.buf;
-        const uint64_t *object = objects.buf;
-        LearnEvent events[FED_AT_ONCE];
-        for (Py_ssize_t i = 0; i < count && !failed;) {
-            size_t some = 0;
-            for (; some < FED_AT_ONCE && i < count; some++, i++) events[some] = (LearnEvent){name[i], site[i], object[i]};
-            failed = window_take(window, events, some, some);
-        }
-        pthread_mutex_unlock(&window->lock);
-        Py_END_ALLOW_THREADS
+        int failed;
+        LOCKED(window, failed = take_columns(window, names.buf, sites.buf, objects.buf, count));
         result = finished(window, failed);
     }
     PyBuffer_Release(&names);
@@ -204,11 +220,7 @@ static PyObject *window_feed(Window *window, PyObject *args) {
 
 static PyObject *window_drain_method(Window *window, PyObject *Py_UNUSED(unused)) {
     int failed;
-    Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&window->lock);
-    failed = window_drain(window);
-    pthread_mutex_unlock(&window->lock);
-    Py_END_ALLOW_THREADS
+    LOCKED(window, failed = window_drain(window));
     return finished(window, failed);
 }
 
@@ -260,18 +272,10 @@ static PyObject *window_survey(Window *window, PyObject *args) {
     if (!PyArg_ParseTuple(args, "Op", &given, &prune) || instructions(given, program, &length) < 0 || model_types() < 0)
         return NULL;
     Survey survey = {0};
-    Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&window->lock);
-    failed = survey_all(window, program, length, prune, &survey);
-    pthread_mutex_unlock(&window->lock);
-    Py_END_ALLOW_THREADS
-    PyObject *list = failed ? no_memory() : PyList_New((Py_ssize_t)survey.count);
-    for (size_t i = 0; list != NULL && i < survey.count; i++) {
-        const Candidate *each = &survey.candidates[i];
-        PyObject *candidate = PyObject_CallFunction(made_candidate, "IIii", each->first, each->second, each->rule, each->kind);
-        if (candidate == NULL) Py_CLEAR(list);
-        else PyList_SET_ITEM(list, i, candidate);
-    }
+    LOCKED(window, failed = survey_all(window, program, length, prune, &survey));
+    const Candidate *each = survey.candidates;
+    PyObject *list = failed ? PyErr_NoMemory() : FILLED(List, survey.count, PyObject_CallFunction(
+        made_candidate, "IIii", each[i].first, each[i].second, each[i].rule, each[i].kind));
     free(survey.candidates);
     if (list == NULL) return NULL;
     return PyObject_CallFunction(made_survey, "KKKNK", survey.enforcing, survey.learning, survey.dead, list, survey.pairs);
@@ -286,13 +290,8 @@ static PyObject *window_known(Window *window, PyObject *Py_UNUSED(unused)) {
         names[i][1] = window->pairs[i]->second;
     }
     leave(window);
-    if (names == NULL) return no_memory();
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *pair = Py_BuildValue("II", names[i][0], names[i][1]);
-        if (pair == NULL) Py_CLEAR(list);
-        else PyList_SET_ITEM(list, i, pair);
-    }
+    if (names == NULL) return PyErr_NoMemory();
+    PyObject *list = FILLED(List, count, Py_BuildValue("II", names[i][0], names[i][1]));
     free(names);
     return list;
 }
@@ -334,24 +333,14 @@ static void copy_ending(Window *window, const Pair *pair, int kind, uint64_t cou
 }
 
 static PyObject *example_made(const Example *example, const Trail *trail) {
-    PyObject *events = PyTuple_New(trail->count);
-    for (int i = 0; events != NULL && i < trail->count; i++) {
-        PyObject *event = Py_BuildValue("II", trail->events[i][0], trail->events[i][1]);
-        if (event == NULL) Py_CLEAR(events);
-        else PyTuple_SET_ITEM(events, i, event);
-    }
+    PyObject *events = FILLED(Tuple, trail->count, Py_BuildValue("II", trail->events[i][0], trail->events[i][1]));
     if (events == NULL) return NULL;
     return PyObject_CallFunction(made_example, "IIKKKON", example->site, example->last_site, example->object, example->seq,
                                  example->count, example->at_end ? Py_True : Py_False, events);
 }
 
 static PyObject *ending_made(const EndingCopy *copy) {
-    PyObject *examples = PyTuple_New(copy->examples);
-    for (int i = 0; examples != NULL && i < copy->examples; i++) {
-        PyObject *example = example_made(&copy->example[i], &copy->trail[i]);
-        if (example == NULL) Py_CLEAR(examples);
-        else PyTuple_SET_ITEM(examples, i, example);
-    }
+    PyObject *examples = FILLED(Tuple, copy->examples, example_made(&copy->example[i], &copy->trail[i]));
     if (examples == NULL) return NULL;
     return PyObject_CallFunction(made_ending, "iKKN", copy->kind, copy->count, copy->first, examples);
 }
@@ -366,7 +355,7 @@ static PyObject *window_pair(Window *window, PyObject *args) {
     if (by_kind == NULL || endings == NULL) {
         free(by_kind);
         free(endings);
-        return no_memory();
+        return PyErr_NoMemory();
     }
     enter(window);
     cache_settle(window);
@@ -382,17 +371,8 @@ static PyObject *window_pair(Window *window, PyObject *args) {
     }
     leave(window);
     free(by_kind);
-    PyObject *result = NULL, *list = PyTuple_New(count), *sites = PyTuple_New(contexts);
-    for (int i = 0; list != NULL && i < count; i++) {
-        PyObject *ending = ending_made(&endings[i]);
-        if (ending == NULL) Py_CLEAR(list);
-        else PyTuple_SET_ITEM(list, i, ending);
-    }
-    for (int i = 0; sites != NULL && i < contexts; i++) {
-        PyObject *place = Py_BuildValue("IK", places[i].site, places[i].satisfied);
-        if (place == NULL) Py_CLEAR(sites);
-        else PyTuple_SET_ITEM(sites, i, place);
-    }
+    PyObject *result = NULL, *list = FILLED(Tuple, count, ending_made(&endings[i]));
+    PyObject *sites = list ? FILLED(Tuple, contexts, Py_BuildValue("IK", places[i].site, places[i].satisfied)) : NULL;
     free(endings);
     if (list != NULL && sites != NULL)
         result = found ? PyObject_CallFunction(made_pair, "IIKOO", first, second, created, list, sites) : Py_NewRef(Py_None);
@@ -402,13 +382,7 @@ static PyObject *window_pair(Window *window, PyObject *args) {
 }
 
 static PyObject *tuple_of(const uint64_t *numbers, int count) {
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; tuple != NULL && i < count; i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(numbers[i]);
-        if (number == NULL) Py_CLEAR(tuple);
-        else PyTuple_SET_ITEM(tuple, i, number);
-    }
-    return tuple;
+    return FILLED(Tuple, count, PyLong_FromUnsignedLongLong(numbers[i]));
 }
 
 static PyObject *window_counts(Window *window, PyObject *args) {
@@ -422,7 +396,7 @@ static PyObject *window_counts(Window *window, PyObject *args) {
     if (found) survey_rules(window, pair, &total, satisfied, contexts);
     leave(window);
     if (!found) Py_RETURN_NONE;
-    if (window->broken) return no_memory();
+    if (window->broken) return PyErr_NoMemory();
     PyObject *result = NULL, *kept = tuple_of(satisfied, window->automaton.rules), *places = tuple_of(contexts, window->automaton.rules);
     if (kept != NULL && places != NULL) result = PyObject_CallFunction(made_counts, "KOO", total, kept, places);
     Py_XDECREF(kept);
@@ -455,19 +429,19 @@ static uint64_t *histories_copy(const Histories *histories, size_t *length) {
     return copy;
 }
 
+static PyObject *history_example_made(const uint64_t *from, int names) {
+    PyObject *sites = tuple_of(from + 3, 2 * names);
+    return sites ? PyObject_CallFunction(made_history_example, "KKKN", from[0], from[1], from[2], sites) : NULL;
+}
+
 static PyObject *history_made(const uint64_t **from) {
     uint64_t count = (*from)[0];
-    int names = (int)(*from)[1], examples = (int)(*from)[2];
-    PyObject *order = tuple_of(*from += 3, 2 * names), *list = PyTuple_New(examples);
-    *from += 2 * names;
-    for (int i = 0; i < examples; i++, *from += 3 + 2 * names) {
-        if (order == NULL || list == NULL) continue;
-        PyObject *sites = tuple_of(*from + 3, 2 * names);
-        PyObject *example = sites ? PyObject_CallFunction(made_history_example, "KKKN", (*from)[0], (*from)[1], (*from)[2], sites) : NULL;
-        if (example == NULL) Py_CLEAR(list);
-        else PyTuple_SET_ITEM(list, i, example);
-    }
-    PyObject *history = order && list ? PyObject_CallFunction(made_history, "OKO", order, count, list) : NULL;
+    int names = (int)(*from)[1], examples = (int)(*from)[2], each = 3 + 2 * names;
+    const uint64_t *first = *from + each;
+    PyObject *order = tuple_of(*from + 3, 2 * names);
+    PyObject *list = order ? FILLED(Tuple, examples, history_example_made(first + i * each, names)) : NULL;
+    *from = first + examples * each;
+    PyObject *history = list ? PyObject_CallFunction(made_history, "OKO", order, count, list) : NULL;
     Py_XDECREF(order);
     Py_XDECREF(list);
     return history;
@@ -479,7 +453,7 @@ static PyObject *window_histories(Window *window, PyObject *Py_UNUSED(unused)) {
     enter(window);
     uint64_t *copy = histories_copy(&window->histories, &length);
     leave(window);
-    if (copy == NULL) return no_memory();
+    if (copy == NULL) return PyErr_NoMemory();
     PyObject *list = PyList_New(0);
     for (const uint64_t *from = copy; list != NULL && from < copy + length;) {
         PyObject *history = history_made(&from);
@@ -534,7 +508,7 @@ done:
     free(counts);
     Py_XDECREF(ended);
     Py_XDECREF(list);
-    if (failed) return PyErr_Occurred() ? NULL : no_memory();
+    if (failed) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     return finished(window, 0);
 }
 
@@ -594,12 +568,8 @@ static int window_set(Window *window, PyObject *value, void *which) {
         return -1;
     }
     int failed = 0;
-    Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&window->lock);
-    if ((size_t)which == offsetof(Window, size)) failed = window_resize(window, number);
-    else window->tick_every = number;
-    pthread_mutex_unlock(&window->lock);
-    Py_END_ALLOW_THREADS
+    if ((size_t)which == offsetof(Window, size)) LOCKED(window, failed = window_resize(window, number));
+    else LOCKED(window, window->tick_every = number);
     if (failed) PyErr_NoMemory();
     return failed;
 }
@@ -620,7 +590,7 @@ static PyGetSetDef attributes[] = {
     {"pairs", (getter)window_get, NULL, "Pairs that are kept.", AT(pair_count)},
     {"pruned", (getter)window_get, NULL, "Pairs all of whose rules were dead.", AT(pruned)},
     {"given_up", (getter)window_get, NULL, "Times when a pair found no room.", AT(given_up)},
-    {"given_up_histories", (getter)window_get, NULL, "Lives that were too dropped, or too different from others.",
+    {"given_up_histories", (getter)window_get, NULL, "Histories that had too many events, or were too different from others.",
      AT(histories.given_up)},
     {"pushed", (getter)window_get, NULL, "Events that came by the stream.", AT(pushed)},
     {"worked", (getter)window_get_worked, NULL, "Those of them that were taken in, with the ticks that were due before them.",

@@ -69,6 +69,38 @@ static inline bool array_grow(void **array, size_t *room, size_t least, size_t e
     has_; \
 })
 
+/* Hash tables: arrays of a power of two, in which a slot is at its home or in the next free place after it. `taken` and
+   `home` are expressions of `slot`: whether it is, and where it belongs, before the mask. The table has twice as many
+   places as before, or `least`. false: no memory. */
+#define TABLE_GROW(slots, mask, least, taken, home) __extension__({ \
+    size_t before_ = (slots) ? (mask) + 1 : 0, size_ = before_ ? 2 * before_ : (least); \
+    __typeof__(slots) old_ = (slots), larger_ = calloc(size_, sizeof *larger_); \
+    for (size_t i_ = 0; larger_ != NULL && i_ < before_; i_++) { \
+        __typeof__(slots) slot = &old_[i_]; \
+        if (!(taken)) continue; \
+        size_t at_ = (home); \
+        while (slot = &larger_[at_ & (size_ - 1)], (taken)) at_++; \
+        *slot = old_[i_]; \
+    } \
+    if (larger_ != NULL) { \
+        free(old_); \
+        (slots) = larger_; \
+        (mask) = size_ - 1; \
+    } \
+    larger_ != NULL; \
+})
+/* Takes the slot at `from` out: later ones move up. It gives the place that is free then. */
+#define TABLE_DROP(slots, mask, from, taken, home) __extension__({ \
+    size_t at_ = (from); \
+    __typeof__(slots) slot; \
+    for (size_t next_ = (at_ + 1) & (mask); slot = &(slots)[next_], (taken); next_ = (next_ + 1) & (mask)) { \
+        if (((next_ - (home)) & (mask)) < ((next_ - at_) & (mask))) continue; \
+        (slots)[at_] = *slot; \
+        at_ = next_; \
+    } \
+    &(slots)[at_]; \
+})
+
 /* ---- the automaton of all templates (learner.c) -------------------------------------------------------------------- */
 
 typedef struct {
@@ -434,8 +466,6 @@ static inline void cache_note(StepCache *cache, Effect effect) {
 void cache_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name);
 void cache_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run);
 int cache_write_out(Window *window, Subject *subject); /* nothing, if it is. -1: no memory */
-/* A subject's names, and what it has of each, wherever that is; how many. */
-int cache_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals);
 void cache_settle(Window *window); /* all counts are right then */
 /* Before many events: a step counts in 32 bits. */
 static inline void cache_settle_in_time(Window *window) {
@@ -446,9 +476,7 @@ void cache_free(StepCache *cache);
 
 /* The history of an object that comes into the window; it stays where it is as long as the object is there. -1: no memory. */
 int history_enter(Histories *histories, uint64_t object, Subject *subject);
-static inline size_t history_home(const Histories *histories, uint32_t tag) {
-    return (size_t)((tag * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & histories->mask;
-}
+static inline size_t history_home(uint32_t tag) { return (size_t)((tag * UINT64_C(0x9E3779B97F4A7C15)) >> 20); }
 static inline History *history_at(const Histories *histories, uint32_t number) {
     return &histories->blocks[number / HISTORY_BLOCK][number % HISTORY_BLOCK];
 }
@@ -457,10 +485,10 @@ static inline History *history_at(const Histories *histories, uint32_t number) {
 #define EVENTS_AHEAD 8
 #define EVENTS_SOON 4
 static inline void history_expect(const Histories *histories, uint64_t object) {
-    __builtin_prefetch(&histories->at[history_home(histories, (uint32_t)object)]);
+    __builtin_prefetch(&histories->at[history_home((uint32_t)object) & histories->mask]);
 }
 static inline void history_expect_soon(const Histories *histories, uint64_t object) {
-    HistorySlot slot = histories->at[history_home(histories, (uint32_t)object)];
+    HistorySlot slot = histories->at[history_home((uint32_t)object) & histories->mask];
     if (!slot.number || slot.tag != (uint32_t)object) return;
     const char *history = (const char *)history_at(histories, slot.number - 1);
     __builtin_prefetch(history, 1);
@@ -497,9 +525,6 @@ void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind);
 void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
 int pair_prune(Window *window, size_t index); /* -1: no memory */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);
-static inline void name_expect(const Name *name, uint64_t hash) {
-    if (name->usage_room) __builtin_prefetch(&name->usage_at[(hash >> 32) & (2 * name->usage_room - 1)], 1);
-}
 void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last); /* the same */
 void usages_settle(Window *window, uint32_t number); /* of a name: they have all counts then */
 bool usage_touched(const Usage *usage, uint32_t name);

@@ -20,54 +20,21 @@ static inline uint64_t mixed(uint64_t value) {
 
 /* ---- those that go on ----------------------------------------------------------------------------------------------------- */
 
-static int table_grow(Histories *histories) {
-    size_t size = histories->at ? 2 * (histories->mask + 1) : 64;
-    Histories larger = {.at = calloc(size, sizeof *larger.at), .mask = size - 1};
-    if (larger.at == NULL) return -1;
-    for (size_t i = 0; histories->at && i <= histories->mask; i++) {
-        if (!histories->at[i].number) continue;
-        size_t at = history_home(&larger, histories->at[i].tag);
-        while (larger.at[at].number) at = (at + 1) & larger.mask;
-        larger.at[at] = histories->at[i];
-    }
-    free(histories->at);
-    histories->at = larger.at;
-    histories->mask = larger.mask;
-    return 0;
-}
-
 static void table_drop(Histories *histories, uint32_t number) {
-    size_t mask = histories->mask, at = history_home(histories, (uint32_t)history_at(histories, number)->object);
+    size_t mask = histories->mask, at = history_home((uint32_t)history_at(histories, number)->object) & mask;
     while (histories->at[at].number != number + 1) at = (at + 1) & mask;
-    for (size_t next = (at + 1) & mask; histories->at[next].number; next = (next + 1) & mask) {
-        size_t home = history_home(histories, histories->at[next].tag);
-        if (((next - home) & mask) >= ((next - at) & mask)) {
-            histories->at[at] = histories->at[next];
-            at = next;
-        }
-    }
-    histories->at[at].number = 0;
+    TABLE_DROP(histories->at, mask, at, slot->number, history_home(slot->tag))->number = 0;
 }
 
 static int history_end(Histories *histories, uint32_t number);
 
-/* Those after the clock_hand may be in turn soon. */
-static inline void expect_next(const Histories *histories) {
-    if (histories->clock_hand + EVENTS_AHEAD >= histories->count) return;
-    const char *history = (const char *)history_at(histories, histories->clock_hand + EVENTS_AHEAD);
-    __builtin_prefetch(history, 1);
-    __builtin_prefetch(history + LINE, 1);
-    __builtin_prefetch(&histories->at[history_home(histories, (uint32_t)history_at(histories, histories->clock_hand + EVENTS_SOON)->object)], 1);
-}
-
-/* Lives are looked at in turn. What has not been in the window since it was last looked at is over. */
+/* Histories are looked at in turn. What has not been in the window since it was last looked at is over. */
 static int make_room(Histories *histories) {
     for (uint64_t i = 0; i < 2 * (uint64_t)histories->count; i++) {
         if (++histories->clock_hand >= histories->count) histories->clock_hand = 0;
         uint8_t *flags = &histories->flags[histories->clock_hand];
         if (!(*flags & HISTORY_USED) || *flags & HISTORY_IN_WINDOW) continue;
         if (!(*flags & HISTORY_TOUCHED)) {
-            expect_next(histories);
             table_drop(histories, histories->clock_hand);
             return history_end(histories, histories->clock_hand);
         }
@@ -91,9 +58,11 @@ static int histories_grow(Histories *histories) {
 }
 
 int history_enter(Histories *histories, uint64_t object, Subject *subject) {
-    if ((histories->at == NULL || 2 * (size_t)(histories->used + 1) > histories->mask) && table_grow(histories) < 0) return -1;
+    if (2 * (size_t)(histories->used + 1) > histories->mask &&
+        !TABLE_GROW(histories->at, histories->mask, 64, slot->number, history_home(slot->tag)))
+        return -1;
     uint32_t tag = (uint32_t)object;
-    size_t at = history_home(histories, tag);
+    size_t at = history_home(tag) & histories->mask;
     for (uint32_t found; (found = histories->at[at].number); at = (at + 1) & histories->mask)
         if (histories->at[at].tag == tag && history_at(histories, found - 1)->object == object) {
             subject->history_number = found - 1;
@@ -103,7 +72,7 @@ int history_enter(Histories *histories, uint64_t object, Subject *subject) {
         }
     if (histories->used >= MOST_OPEN_HISTORIES) {
         if (make_room(histories) < 0) return -1;
-        for (at = history_home(histories, tag); histories->at[at].number;) at = (at + 1) & histories->mask;
+        for (at = history_home(tag) & histories->mask; histories->at[at].number;) at = (at + 1) & histories->mask;
     }
     if (!histories->spare) {
         if (histories->count == histories->room && histories_grow(histories) < 0) return -1;
@@ -195,29 +164,12 @@ static uint64_t order_of(const History *history, const HistoryEvent *events, uin
     return hash;
 }
 
-static int ended_grow(Histories *histories) {
-    uint32_t room = histories->ended_room ? 2 * histories->ended_room : 64;
-    EndedHistory *ended = realloc(histories->ended, room * sizeof *ended);
-    if (ended == NULL) return -1;
-    histories->ended = ended;
-    uint32_t *table = calloc(2 * room, sizeof *table);
-    if (table == NULL) return -1;
-    for (uint32_t i = 0; i < histories->ended_count; i++) {
-        size_t at = ended[i].hash & (2 * room - 1);
-        while (table[at]) at = (at + 1) & (2 * room - 1);
-        table[at] = i + 1;
-    }
-    free(histories->ended_at);
-    histories->ended_at = table;
-    histories->ended_mask = 2 * room - 1;
-    histories->ended_room = room;
-    return 0;
-}
-
 /* NULL: there are too many, or `*failed`. */
 static EndedHistory *ended_for(Histories *histories, const uint32_t *order, int names, uint64_t hash, bool *failed) {
     size_t size = 2 * names * sizeof *order;
-    if (histories->ended_count == histories->ended_room && histories->ended_count < MOST_HISTORIES && ended_grow(histories) < 0) {
+    if (!HAS_ROOM(histories->ended, histories->ended_count, histories->ended_room, 64) ||
+        (2 * (size_t)(histories->ended_count + 1) > histories->ended_mask &&
+         !TABLE_GROW(histories->ended_at, histories->ended_mask, 128, *slot, histories->ended[*slot - 1].hash))) {
         *failed = true;
         return NULL;
     }

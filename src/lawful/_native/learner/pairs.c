@@ -158,33 +158,13 @@ static PairSlot *slot_of(const Window *window, uint64_t key) {
     return &window->pair_at[at];
 }
 
-static int slots_grow(Window *window) {
-    PairSlot *old = window->pair_at;
-    size_t before = old ? window->pair_mask + 1 : 0, size = before ? 2 * before : 256;
-    if ((window->pair_at = calloc(size, sizeof *old)) == NULL) {
-        window->pair_at = old;
-        return -1;
-    }
-    window->pair_mask = size - 1;
-    for (size_t i = 0; i < before; i++)
-        if (old[i].pair != NULL) *slot_of(window, old[i].key) = old[i];
-    free(old);
-    return 0;
-}
-
 Pair *pair_find(Window *window, uint32_t first, uint32_t second) {
     return window->pair_at == NULL ? NULL : slot_of(window, key_of(first, second))->pair;
 }
 
-static void slot_drop(Window *window, PairSlot *slot) {
-    size_t mask = window->pair_mask, at = (size_t)(slot - window->pair_at);
-    for (size_t next = (at + 1) & mask; window->pair_at[next].pair != NULL; next = (next + 1) & mask) {
-        size_t home = home_of(window->pair_at[next].key) & mask;
-        if (((next - home) & mask) < ((next - at) & mask)) continue;
-        window->pair_at[at] = window->pair_at[next];
-        at = next;
-    }
-    window->pair_at[at].pair = NULL;
+static void slot_drop(Window *window, PairSlot *dropped) {
+    size_t at = (size_t)(dropped - window->pair_at);
+    TABLE_DROP(window->pair_at, window->pair_mask, at, slot->pair != NULL, home_of(slot->key))->pair = NULL;
     window->pair_used--;
 }
 
@@ -202,17 +182,9 @@ static bool is_pruned(const Window *window, uint32_t first, uint32_t second) {
 }
 
 static int note_pruned(Window *window, uint32_t first, uint32_t second) {
-    if (window->pruned_at == NULL || 2 * (window->pruned_used + 1) > window->pruned_mask) {
-        PrunedBlock *old = window->pruned_at;
-        size_t before = old ? window->pruned_mask + 1 : 0, size = before ? 2 * before : 64;
-        PrunedBlock *larger = calloc(size, sizeof *larger);
-        if (larger == NULL) return -1;
-        window->pruned_at = larger;
-        window->pruned_mask = size - 1;
-        for (size_t i = 0; i < before; i++)
-            if (old[i].bits) *block_at(window, old[i].key) = old[i];
-        free(old);
-    }
+    if (2 * (window->pruned_used + 1) > window->pruned_mask &&
+        !TABLE_GROW(window->pruned_at, window->pruned_mask, 64, slot->bits, home_of(slot->key)))
+        return -1;
     uint64_t key = block_of(first, second);
     PrunedBlock *block = block_at(window, key);
     window->pruned_used += !block->bits;
@@ -244,7 +216,8 @@ static Pair *pair_new(Window *window, uint32_t first, uint32_t second) {
 }
 
 Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created) {
-    if ((window->pair_at == NULL || 5 * window->pair_used >= 3 * window->pair_mask) && slots_grow(window) < 0) {
+    if (5 * window->pair_used >= 3 * window->pair_mask &&
+        !TABLE_GROW(window->pair_at, window->pair_mask, 256, slot->pair != NULL, home_of(slot->key))) {
         no_memory(window);
         return NULL;
     }

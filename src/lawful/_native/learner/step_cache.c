@@ -42,23 +42,6 @@ static inline size_t scenarios_at(uint32_t count) {
 }
 static inline size_t size_of(uint32_t count) { return scenarios_at(count) + (size_t)count * (count - 1) / 2 * sizeof(Scenario); }
 
-/* The hash table of states has twice as many places as there are. */
-static bool states_grow(StepCache *cache) {
-    if (cache->state_at != NULL && 2 * (size_t)(cache->state_count + 1) <= cache->state_mask) return true;
-    size_t size = cache->state_at ? 2 * (cache->state_mask + 1) : 1024;
-    uint32_t *larger = calloc(size, sizeof *larger);
-    if (larger == NULL) return false;
-    for (uint32_t i = 0; i < cache->state_count; i++) {
-        size_t at = cache->states[i].hash & (size - 1);
-        while (larger[at]) at = (at + 1) & (size - 1);
-        larger[at] = i + 1;
-    }
-    free(cache->state_at);
-    cache->state_at = larger;
-    cache->state_mask = size - 1;
-    return true;
-}
-
 static uint64_t hash_of(const char *bytes, size_t size) {
     uint64_t hash = size, word;
     for (size_t i = 0; i < size; i += sizeof word) {
@@ -96,7 +79,8 @@ static uint32_t state_of(StepCache *cache, const Subject *subject) {
     size_t size = size_of(subject->count);
     if (cache->written_size + size > MOST_WRITTEN || cache->state_count == MOST_STATES ||
         !HAS_ROOM(cache->states, cache->state_count, cache->state_room, 256) ||
-        !states_grow(cache))
+        (2 * (size_t)(cache->state_count + 1) > cache->state_mask &&
+         !TABLE_GROW(cache->state_at, cache->state_mask, 1024, *slot, cache->states[*slot - 1].hash)))
         return 0;
     if (cache->written_size + size > cache->written_room) {
         size_t room = cache->written_room ? 2 * cache->written_room : 1 << 16;
@@ -117,19 +101,6 @@ static uint32_t state_of(StepCache *cache, const Subject *subject) {
     cache->states[cache->state_count++] = (CachedState){hash, cache->written_size, subject->count};
     cache->written_size += size;
     return cache->state_at[at] = cache->state_count;
-}
-
-int cache_locals(const Window *window, const Subject *subject, const uint32_t **names, const Local **locals) {
-    if (!subject->state) {
-        *names = subject->names;
-        *locals = subject->locals;
-        return subject->count;
-    }
-    const CachedState *state = &window->cache.states[subject->state - 1];
-    const char *written = window->cache.written + state->at;
-    *names = (const uint32_t *)written;
-    *locals = (const Local *)(written + locals_at(state->count));
-    return (int)state->count;
 }
 
 int cache_write_out(Window *window, Subject *subject) {
@@ -153,30 +124,19 @@ int cache_write_out(Window *window, Subject *subject) {
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------ */
 
-static void slot_put(StepTable *table, StepSlot slot) {
-    size_t at = cache_hash(slot.from, slot.site) & table->mask;
-    while (table->slots[at].from) at = (at + 1) & table->mask;
-    table->slots[at] = slot;
-    table->count++;
-}
-
 /* For one more: it has twice as many places as there are steps. */
 static bool table_grow(StepTable *table) {
-    if (table->slots != NULL && 2 * (size_t)(table->count + 1) <= table->mask) return true;
-    size_t size = table->slots ? 2 * (table->mask + 1) : 512;
-    StepTable larger = {.slots = calloc(size, sizeof *larger.slots), .mask = size - 1};
-    if (larger.slots == NULL) return false;
-    for (size_t i = 0; table->slots && i <= table->mask; i++)
-        if (table->slots[i].from) slot_put(&larger, table->slots[i]);
-    free(table->slots);
-    *table = larger;
-    return true;
+    return 2 * (size_t)(table->count + 1) <= table->mask ||
+           TABLE_GROW(table->slots, table->mask, 512, slot->from, cache_hash(slot->from, slot->site));
 }
 
 /* false: there is no room. */
 static bool table_add(StepTable *table, StepSlot slot) {
     if (table->count == MOST_STEPS || !table_grow(table)) return false;
-    slot_put(table, slot);
+    size_t at = cache_hash(slot.from, slot.site);
+    while (table->slots[at & table->mask].from) at++;
+    table->slots[at & table->mask] = slot;
+    table->count++;
     return true;
 }
 

@@ -193,14 +193,16 @@ void stream_stop(Window *window) {
     Py_END_ALLOW_THREADS
 }
 
+static void chunks_free(LearnChunk *chunk) {
+    while (chunk != NULL) {
+        LearnChunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+}
+
 void stream_free(Window *window) {
     free(window->chunk);
-    for (LearnChunk *chunk = window->waiting, *next; chunk != NULL; chunk = next) {
-        next = chunk->next;
-        free(chunk);
-    }
-    for (LearnChunk *chunk = window->spare_chunks, *next; chunk != NULL; chunk = next) {
-        next = chunk->next;
-        free(chunk);
-    }
+    chunks_free(window->waiting);
+    chunks_free(window->spare_chunks);
 }

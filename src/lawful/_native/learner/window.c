@@ -12,28 +12,13 @@
 
 static inline size_t scramble(uint64_t object) { return (size_t)((object * UINT64_C(0x9E3779B97F4A7C15)) >> 20); }
 
-static void slot_put(SubjectSlot *slots, size_t mask, SubjectSlot slot) {
-    size_t at = scramble(slot.object) & mask;
-    while (slots[at].subject != NULL) at = (at + 1) & mask;
-    slots[at] = slot;
-}
-
-static int subjects_grow(Window *window) {
-    size_t size = window->subject_at ? 2 * (window->subject_mask + 1) : 64;
-    SubjectSlot *slots = calloc(size, sizeof *slots);
-    if (slots == NULL) return -1;
-    for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++)
-        if (window->subject_at[i].subject != NULL) slot_put(slots, size - 1, window->subject_at[i]);
-    free(window->subject_at);
-    window->subject_at = slots;
-    window->subject_mask = size - 1;
-    return 0;
+static bool subjects_grow(Window *window) {
+    return TABLE_GROW(window->subject_at, window->subject_mask, 64, slot->subject != NULL, scramble(slot->object));
 }
 
 /* One more, and room for it in the table. */
 static int subject_make(Window *window) {
-    if ((window->subject_at == NULL || 2 * (window->subject_count + 1) > window->subject_mask) && subjects_grow(window) < 0)
-        return -1;
+    if (2 * (window->subject_count + 1) > window->subject_mask && !subjects_grow(window)) return -1;
     Subject *subject = calloc(1, sizeof *subject);
     if (subject == NULL) return -1;
     window->spare_subjects = subject;
@@ -59,7 +44,9 @@ static Subject *subject_enter(Window *window, uint64_t object) {
     if (history_enter(&window->histories, object, subject) < 0) return NULL;
     window->spare_subjects = subject->next;
     subject->next = NULL;
-    slot_put(window->subject_at, window->subject_mask, (SubjectSlot){object, subject});
+    size_t at = scramble(object);
+    while (window->subject_at[at & window->subject_mask].subject != NULL) at++;
+    window->subject_at[at & window->subject_mask] = (SubjectSlot){object, subject};
     return subject;
 }
 
@@ -68,14 +55,7 @@ static void subject_leave(Window *window, Subject *subject) {
     SubjectSlot *slots = window->subject_at;
     size_t mask = window->subject_mask, at = scramble(subject->object) & mask;
     while (slots[at].subject != subject) at = (at + 1) & mask;
-    for (size_t next = (at + 1) & mask; slots[next].subject != NULL; next = (next + 1) & mask) {
-        size_t home = scramble(slots[next].object) & mask;
-        if (((next - home) & mask) >= ((next - at) & mask)) {
-            slots[at] = slots[next];
-            at = next;
-        }
-    }
-    slots[at].subject = NULL;
+    TABLE_DROP(slots, mask, at, slot->subject != NULL, scramble(slot->object))->subject = NULL;
     subject->next = window->spare_subjects;
     window->spare_subjects = subject;
     history_rest(&window->histories, subject->history_number);
@@ -87,13 +67,11 @@ static inline Scenario *scenario_of(const Subject *subject, int i, int j) {
     return &subject->scenarios[i > j ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i];
 }
 
-static inline int find_name(const uint32_t *names, int count, uint32_t name) {
-    for (int i = 0; i < count; i++)
-        if (names[i] == name) return i;
+static inline int local_find(const Subject *subject, uint32_t name) {
+    for (int i = 0; i < subject->count; i++)
+        if (subject->names[i] == name) return i;
     return -1;
 }
-
-static inline int local_find(const Subject *subject, uint32_t name) { return find_name(subject->names, subject->count, name); }
 
 int subject_room(Subject *subject, int count) {
     if (count <= subject->room) return 0;
@@ -184,13 +162,10 @@ int window_interrupt_runs(Window *window, Pair *pair) {
     for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++) {
         Subject *subject = window->subject_at[i].subject;
         if (subject == NULL) continue;
-        const uint32_t *names;
-        const Local *locals;
-        int count = cache_locals(window, subject, &names, &locals);
-        int first = find_name(names, count, pair->first), second = find_name(names, count, pair->second);
-        if ((first < 0 || !locals[first].run) && (second < 0 || !locals[second].run)) continue;
-        if (cache_write_out(window, subject) < 0 || (first = local_enter(subject, pair->first)) < 0 ||
-            (second = local_enter(subject, pair->second)) < 0) {
+        if (cache_write_out(window, subject) < 0) return -1;
+        int first = local_find(subject, pair->first), second = local_find(subject, pair->second);
+        if ((first < 0 || !subject->locals[first].run) && (second < 0 || !subject->locals[second].run)) continue;
+        if ((first = local_enter(subject, pair->first)) < 0 || (second = local_enter(subject, pair->second)) < 0) {
             window->broken = true;
             return -1;
         }
@@ -225,7 +200,6 @@ static void run_over(Window *window, Subject *subject, int i, Usage *usage) {
         }
     }
     Name *entry = &window->names[name];
-    name_expect(entry, hash);
     entry->alone[position]++;
     usage->hash = hash;
     usage->position = (uint16_t)position;
@@ -349,7 +323,7 @@ static inline int take(Window *window, const LearnEvent *event) {
 
 int window_take(Window *window, const LearnEvent *events, size_t count, size_t seen) {
     if (window->broken) return -1;
-    if (window->subject_at == NULL && subjects_grow(window) < 0) window->broken = true;
+    if (window->subject_at == NULL && !subjects_grow(window)) window->broken = true;
     for (size_t i = 0; i < count && !window->broken; i++) {
         if (i + EVENTS_AHEAD < seen && window->histories.at != NULL) {
             history_expect(&window->histories, events[i + EVENTS_AHEAD].object);

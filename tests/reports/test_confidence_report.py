@@ -17,7 +17,13 @@ from cli.gold_files import assert_gold
 from lawful.confidence.policy_run import PolicyMove
 from lawful.confidence.statistics import Claim, ClaimState
 from lawful.confidence.summary import ClassSummary, LawSummary, Point
-from lawful.reports.confidence import chart, part, part_of, picture, render_json, render_text, rounded, sentence, sure
+from lawful.reports.confidence import chart, part, part_of, picture, plain_json, report_lines, rounded, sentence, sure
+from lawful.reports.text import plain
+
+
+def render_text(summaries: list[ClassSummary], **options: Any) -> str:
+    return plain(report_lines(summaries, **options))
+
 
 GOLD = Path(__file__).parent / "gold"
 NEEDED = 1_151_287
@@ -119,7 +125,7 @@ def test_round_numbers_stay_round() -> None:
 
 
 def test_json() -> None:
-    found = json.loads(render_json(ALL))
+    found = json.loads(json.dumps(plain_json(ALL)))
     assert [each["class"] for each in found] == [each.class_name for each in ALL]
     first = found[0]["laws"][0]
     assert (first["samples"], first["violations"], first["claim"]) == (NEEDED, 0, "reached")
@@ -130,7 +136,7 @@ def test_json() -> None:
         {"time": 660.0, "source": "on", "target": "off", "why": "after 1,151,287 clean samples"}
     ]
     assert found[2]["laws"][0]["claim"] == "refuted" and found[2]["laws"][0]["least"] > 1e-5
-    json.loads(render_json([summary("bad \udcff name", law("l\udcff", 1))]))
+    json.dumps(plain_json([summary("bad \udcff name", law("l\udcff", 1))]), ensure_ascii=False).encode()
 
 
 def test_names_play_no_tricks() -> None:

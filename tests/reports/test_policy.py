@@ -13,9 +13,10 @@ from confidence.random_policies import policies
 from lawful.confidence.policies import named
 from lawful.confidence.policy_automaton import Policy
 from lawful.confidence.policy_parser import parse
-from lawful.reports.policy import FORMS, Form, drawing, render
+from lawful.reports.policy import Form, drawing, render
 
 GOLD = Path(__file__).parent / "gold"
+FORMS: tuple[Form, ...] = ("text", "dot", "mermaid")
 
 OWN = """
 policy own-one

@@ -184,10 +184,15 @@ def short(value: Any) -> str:
     return printable(msgspec.json.encode(all_encodable(shortened(value))).decode())
 
 
+def cut(text: str, width: int) -> str:
+    """As much of a text as fits."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 def shortened(value: Any, depth: int = 0) -> Any:
     """A value with its long and deep parts cut."""
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST_STRING else value[: _LONGEST_STRING - 1] + "…"
+        return cut(value, _LONGEST_STRING)
     if isinstance(value, dict | list) and value and depth == _DEEPEST:
         return "…"
     if isinstance(value, dict):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lawful.diagnostics import printable
 from lawful.engine.wording import count
 from lawful.explain.explanation import Explanation
 from lawful.reports.drawing import Cluster, Drawing, Edge, Node, Role, listed, shortened
+from lawful.reports.svg import flat
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, Side
@@ -205,8 +205,3 @@ def place(file: str | None, line: int | None) -> str:
     if file is None:
         return "" if line is None else f"line {line}"
     return flat(file) if line is None else f"{flat(file)}:{line}"
-
-
-def flat(text: str) -> str:
-    """On one line, and nothing in it that steers a terminal."""
-    return printable(" ".join(text.split()))

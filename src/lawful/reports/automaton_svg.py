@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from lawful.reports.automaton_drawing import drawings, flat, legend, title
+from lawful.reports.automaton_drawing import drawings, legend, title
 from lawful.reports.automaton_layers import Link, StateShape
 from lawful.reports.automaton_layout import AutomatonLayout, Point, Route, layered
-from lawful.reports.chart import text as xml
 from lawful.reports.drawing import Drawing, Edge, Node
-from lawful.reports.text_width import fit, width
+from lawful.reports.svg import fit, flat, opening, width, xml
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison
@@ -22,7 +21,7 @@ LETTERS, LINE = 12.0, 15.0  # sizes of letters and of lines, of labels
 LEAST_RADIUS = 16.0
 WIDEST = 1200.0  # pixels: what is wider is drawn downwards, if that is narrower
 _TITLE, _HEAD = 15.0, 34.0
-SANS = "Helvetica, Arial, sans-serif"
+_KIND = 'class="lawful-automaton" '
 _INK = "#222222"
 _FILLS = {"plain": "#ffffff", "good": "#dcefdc", "lost": "#e3e3e3", "bad": "#f6d5d5"}
 _INKS = {"plain": _INK, "good": "#2e7d32", "lost": "#888888", "bad": "#b3261e"}
@@ -64,8 +63,7 @@ def beside(drawn: Sequence[Drawing], heading: str = "", legend: Sequence[str] = 
     wide, high = max(wide, min(width(heading, _TITLE, bold=True) + 20, 960.0)), top + sum(heights)
     high += LINE * len(legend) + 8 if legend else 0
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="lawful-automaton" width="{wide:.0f}" height="{high:.0f}" '
-        f'viewBox="0 0 {wide:.0f} {high:.0f}" role="img" font-family="{SANS}" fill="{_INK}">',
+        opening(wide, high, _INK, kind=_KIND),
         f"<title>{xml(heading or panels[0].title)}</title>",
         *([f"<desc>{xml(flat('. '.join(legend)))}</desc>"] if legend else []),
         f"<style>{_STYLE}</style>",
@@ -94,16 +92,9 @@ def beside(drawn: Sequence[Drawing], heading: str = "", legend: Sequence[str] = 
 def inline(drawn: Drawing) -> str:
     """The drawing for a page that has a title and styles of its own, and whose arrows can be chosen."""
     panel = AutomatonPanel.of(drawn)
-    wide, high = panel.layout.width, panel.layout.height
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="lawful-automaton" width="{wide:.0f}" height="{high:.0f}" '
-            f'viewBox="0 0 {wide:.0f} {high:.0f}" role="group" aria-label="{xml(drawn.title)}" '
-            f'font-family="{SANS}" fill="{_INK}">',
-            *panel.lines(choosable=True),
-            "</svg>",
-        ]
-    )
+    role = f'role="group" aria-label="{xml(drawn.title)}"'
+    head = opening(panel.layout.width, panel.layout.height, _INK, kind=_KIND, role=role)
+    return "\n".join([head, *panel.lines(choosable=True), "</svg>"])
 
 
 def _headline(x: float, y: float, words: str, room: float) -> str:

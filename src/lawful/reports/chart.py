@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
-from xml.sax.saxutils import escape
+
+from lawful.engine.wording import cut
+from lawful.reports.svg import opening, xml
 
 # Colours that colour-blind readers can tell apart; the dashes also work in black and white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9")
@@ -20,7 +21,6 @@ _TITLE, _LEGEND, _MARKS, _GAP = 30, 20, 16, 14
 _INK, _GRID, _MARK = "#333", "#e3e3e3", "#999"
 _LETTER = 6.4  # the width of an average letter
 _MAX_TICKS = 8
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def number(value: float) -> str:
@@ -170,23 +170,17 @@ def render_svg(chart: Chart, *, width: int = 760, panel_height: int = 180) -> st
         top += panel_height + (0 if last else _GAP)
     height = top + _BOTTOM
     head = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" font-family="Helvetica, Arial, sans-serif" font-size="12" fill="{_INK}">',
-        f"<title>{text(chart.title)}</title>",
+        opening(width, height, _INK, role='role="img" font-size="12"'),
+        f"<title>{xml(chart.title)}</title>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         f'<text x="{width / 2:g}" y="20" text-anchor="middle" font-size="15" font-weight="bold">'
-        f"{text(_cut(chart.title, width / 8.5))}</text>",
+        f"{xml(cut(chart.title, int(width / 8.5)))}</text>",
     ]
     if chart.x.label:
         head.append(
-            f'<text x="{_LEFT + inner / 2:g}" y="{height - 8}" text-anchor="middle">{text(chart.x.label)}</text>'
+            f'<text x="{_LEFT + inner / 2:g}" y="{height - 8}" text-anchor="middle">{xml(chart.x.label)}</text>'
         )
     return "\n".join([*head, *_markers(marks, top), *body, "</svg>"]) + "\n"
-
-
-def text(content: str) -> str:
-    """Text as XML can hold it."""
-    return escape(_NOT_XML.sub("\ufffd", content), {'"': "&quot;"})
 
 
 def _panel(
@@ -196,7 +190,7 @@ def _panel(
     for tick in y.ticks:
         at = top + height * (1 - (y.share(tick) or 0.0))
         yield f'<path d="M{_LEFT} {at:.1f}h{inner}" stroke="{_GRID}"/>'
-        yield f'<text x="{_LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{text(panel.y.form(tick))}</text>'
+        yield f'<text x="{_LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{xml(panel.y.form(tick))}</text>'
     room = 0.0
     for tick in x.ticks:
         at = _LEFT + inner * (x.share(tick) or 0.0)
@@ -204,14 +198,14 @@ def _panel(
         label = x_axis.form(tick)
         half = len(label) * _LETTER / 2
         if with_labels and at - half >= room:
-            yield f'<text x="{at:.1f}" y="{top + height + 18}" text-anchor="middle">{text(label)}</text>'
+            yield f'<text x="{at:.1f}" y="{top + height + 18}" text-anchor="middle">{xml(label)}</text>'
             room = at + half + _LETTER
     yield f'<rect x="{_LEFT}" y="{top}" width="{inner}" height="{height}" fill="none" stroke="{_INK}"/>'
     if panel.y.label:
         middle = top + height / 2
         yield (
             f'<text x="16" y="{middle:g}" text-anchor="middle" transform="rotate(-90 16 {middle:g})">'
-            f"{text(panel.y.label)}</text>"
+            f"{xml(panel.y.label)}</text>"
         )
     for place, series in enumerate(panel.series):
         path = _path(series, x, y, top, inner, height)
@@ -272,7 +266,7 @@ def _legend_places(panel: Panel, inner: int) -> list[tuple[float, int, str]]:
         return []
     found, at, row = [], 0.0, 0
     for series in panel.series:
-        name = _cut(series.name, inner / _LETTER - 10)
+        name = cut(series.name, int(inner / _LETTER - 10))
         size = 34 + len(name) * _LETTER + 14
         if at and at + size > inner:
             at, row = 0.0, row + 1
@@ -287,7 +281,7 @@ def _legend(panel: Panel, top: int, inner: int) -> Iterator[str]:
     for number_of, (at, row, name) in enumerate(places):
         left, middle = _LEFT + at, top - _LEGEND * (rows - row) + 8
         yield f'<path d="M{left:.1f} {middle}h26" {_pen(number_of)}/>'
-        yield f'<text x="{left + 32:.1f}" y="{middle + 4}">{text(name)}</text>'
+        yield f'<text x="{left + 32:.1f}" y="{middle + 4}">{xml(name)}</text>'
 
 
 class _Mark(NamedTuple):
@@ -306,7 +300,7 @@ def _marks(vertical_lines: Sequence[VerticalLine], x: Scale, inner: int) -> list
         if across is None or not 0 <= across <= 1:
             continue
         at = inner * across
-        name = _cut(marker.text, inner / _LETTER)
+        name = cut(marker.text, int(inner / _LETTER))
         start = max(0.0, min(at - 3, inner - len(name) * _LETTER))
         row = next((row for row, end in enumerate(ends) if end <= start), len(ends))
         if name:
@@ -323,8 +317,4 @@ def _markers(marks: list[_Mark], bottom: int) -> Iterator[str]:
             # On white, where the line of another one passes behind it.
             size = len(mark.text) * _LETTER
             yield f'<rect x="{_LEFT + mark.start:.1f}" y="{line - 10}" width="{size:.1f}" height="13" fill="#fff"/>'
-            yield f'<text x="{_LEFT + mark.start:.1f}" y="{line}">{text(mark.text)}</text>'
-
-
-def _cut(content: str, most: float) -> str:
-    return content if len(content) <= most else content[: max(1, int(most)) - 1] + "…"
+            yield f'<text x="{_LEFT + mark.start:.1f}" y="{line}">{xml(mark.text)}</text>'

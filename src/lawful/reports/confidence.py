@@ -8,13 +8,11 @@ from itertools import pairwise
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from lawful.confidence.statistics import Claim, ClaimState
 from lawful.diagnostics import all_encodable, printable
 from lawful.engine.wording import count
 from lawful.reports.chart import Axis, Chart, Panel, Series, VerticalLine, nines, percent, render_svg
-from lawful.reports.text import WIDTH, Line, Span, folded, labelled, plain
+from lawful.reports.text import WIDTH, Line, Span, labelled, titled
 
 if TYPE_CHECKING:
     from lawful.confidence.policy_run import PolicyMove
@@ -99,11 +97,6 @@ def _digits(value: Decimal) -> str:
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def render_text(summaries: Sequence[ClassSummary], *, width: int = WIDTH, moves: bool = False) -> str:
-    """The whole report without colour."""
-    return plain(report_lines(summaries, width=width, moves=moves))
-
-
 def report_lines(summaries: Sequence[ClassSummary], *, width: int = WIDTH, moves: bool = False) -> Iterator[Line]:
     """The table, then what it means; with `moves`, also how the policy went."""
     if not any(summary.laws for summary in summaries):
@@ -115,8 +108,7 @@ def report_lines(summaries: Sequence[ClassSummary], *, width: int = WIDTH, moves
         yield [Span(printable(summary.class_name), "bold")]
         yield from labelled("objects", _objects(summary), width)
         for state, text in _statements(summary):
-            for at, piece in enumerate(folded(printable(text), width - 12)):
-                yield [Span("" if at else f"  {state}", _STYLES[state]), Span(_pad(state, at) + piece)]
+            yield from titled(f"  {state}", _STYLES[state], printable(text), width)
         for law in summary.laws:
             if law.unknown:
                 lives = count(law.unknown, "life", "lives")
@@ -139,10 +131,6 @@ def _statements(summary: ClassSummary) -> Iterator[tuple[ClaimState, str]]:
             yield state, f"{text}; that is so for each of the {len(laws)} laws, by itself"
         else:
             yield state, f"{text}; that is so, by itself, for each of {'; '.join(law.law for law in laws)}"
-
-
-def _pad(state: str, at: int) -> str:
-    return " " * (12 if at else 10 - len(state))
 
 
 _HEAD = ("samples", "violated", "unknown", "confidence", "error rate", "claim")
@@ -214,11 +202,6 @@ def _moves(summary: ClassSummary, width: int) -> Iterator[Line]:
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def render_json(summaries: Iterable[ClassSummary]) -> bytes:
-    """The whole report, with a newline at its end."""
-    return msgspec.json.encode(plain_json(summaries)) + b"\n"
 
 
 def plain_json(summaries: Iterable[ClassSummary]) -> list[dict[str, Any]]:

@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lawful.engine.wording import count
+from lawful.engine.wording import count, cut
 from lawful.explain.comparison import Witness
 from lawful.explain.explanation import Explanation
 from lawful.explain.teacher import Basis
-from lawful.reports.automaton_drawing import flat, place, shown, side_title, title
+from lawful.reports.automaton_drawing import place, shown, side_title, title
 from lawful.reports.sources import SourceLines
-from lawful.reports.text import WIDTH, Line, Span, clipped, folded, labelled
+from lawful.reports.svg import flat
+from lawful.reports.text import WIDTH, Line, Span, clipped, labelled, paragraph
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison, OtherVersion, Side
@@ -37,7 +38,7 @@ def lines(
 
 def _explanation_lines(explanation: Explanation, source: SourceLines, width: int) -> Iterator[Line]:
     picture, alphabet = explanation.picture, explanation.alphabet
-    yield from ([Span(part, "bold")] for part in folded(title(explanation), width))
+    yield from paragraph(title(explanation), width, "bold")
     if picture.empty:
         yield from labelled("none", nothing(explanation), width)
     else:
@@ -60,7 +61,7 @@ def _explanation_lines(explanation: Explanation, source: SourceLines, width: int
 
 
 def _comparison_lines(comparison: Comparison, source: SourceLines, width: int) -> Iterator[Line]:
-    yield from ([Span(part, "bold")] for part in folded(title(comparison), width))
+    yield from paragraph(title(comparison), width, "bold")
     label, style = _VERDICTS[comparison.verdict]
     for first, *rest in labelled(label, verdict(comparison), width):
         yield [Span(first.text, style), *rest]
@@ -69,7 +70,7 @@ def _comparison_lines(comparison: Comparison, source: SourceLines, width: int) -
     for side in comparison.sides:
         yield []
         style = ("bold red" if side.certain else "bold yellow") if side.matters and not side.empty else "bold"
-        yield from ([Span(part, style)] for part in folded(side_title(side), width))
+        yield from paragraph(side_title(side), width, style)
         if not side.empty:
             yield from labelled("picture", sizes(side.picture), width)
             if len(side.ends) > 1:
@@ -277,7 +278,7 @@ def _edges(
             rest = f"  {number}"
         found = [Span(head), Span(middle, "bold" if star == "*" else ""), Span(rest, "dim")]
         if line and room >= _LEAST_SOURCE:
-            found.append(Span(f"  | {line if len(line) <= room else line[: room - 1] + '…'}", "dim"))
+            found.append(Span(f"  | {cut(line, room)}", "dim"))
         yield found
     if len(picture.edges) > most:
         yield from labelled("", f"and {count(len(picture.edges) - most, 'other edge')}", width)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lawful import __version__
 from lawful.diagnostics import printable
-from lawful.engine.wording import count
+from lawful.engine.wording import count, cut
 from lawful.explain.comparison import Witness
 from lawful.explain.explanation import Explanation, Snapshot
 from lawful.reports import automaton_svg, explained
@@ -21,7 +21,6 @@ from lawful.reports.automaton_drawing import (
     drawings,
     end_role,
     ends_are_shown,
-    flat,
     place,
     shown,
     side_title,
@@ -30,7 +29,7 @@ from lawful.reports.automaton_drawing import (
 from lawful.reports.drawing import LABEL_WIDTH
 from lawful.reports.page import page
 from lawful.reports.sources import SourceLines
-from lawful.reports.text_width import letters
+from lawful.reports.svg import SANS, flat, letters
 
 if TYPE_CHECKING:
     from lawful.explain.comparison import Comparison
@@ -111,7 +110,7 @@ def _failures(explanation: Explanation, source: SourceLines) -> list[dict[str, A
             "words": each.words,
             "first": [explained.spelled(explanation.alphabet, word) for word in each.first[:_MOST_WORDS]],
             "more": max(each.words - len(each.first[:_MOST_WORDS]), 0),
-            "example": None if each.example is None else _cut(flat(each.example)),
+            "example": None if each.example is None else cut(flat(each.example), _LONGEST_CELL),
         }
         for each in explanation.failures
     ]
@@ -173,7 +172,7 @@ def _panel(part: _Part, subject: Explanation | Comparison, drawing: Drawing) -> 
                 "event": labels[edge.letter],
                 "bold": edge.dominating,
                 "place": place(edge.file, edge.line),
-                "example": None if edge.example is None else _cut(flat(edge.example)),
+                "example": None if edge.example is None else cut(flat(edge.example), _LONGEST_CELL),
             }
             for edge in picture.edges
         ],
@@ -186,10 +185,6 @@ def _notes(way: WordExample, subject: Explanation | Comparison) -> list[str]:
         return []
     unsure = [] if way.certain else ["unsure: an execution that was not followed to its end may do the same"]
     return [*(f"but {explained.instead(each, way.word, subject)}" for each in way.elsewhere), *unsure]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
 
 
 def _lines(text: str | None) -> str | None:
@@ -252,7 +247,7 @@ def _sizes() -> dict[str, Any]:
         "line": automaton_svg.LINE,
         "radius": automaton_svg.LEAST_RADIUS,
         "widest": automaton_svg.WIDEST,
-        "family": automaton_svg.SANS,
+        "family": SANS,
         "listed": LABEL_WIDTH,
         "lines": MOST_LINES,
         "comma": letters(","),

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lawful.diagnostics import printable
 from lawful.engine.findings import time_of
-from lawful.engine.wording import count, describe
+from lawful.engine.wording import count, cut, describe
 from lawful.events.event_kinds import mentioned_ids
 from lawful.reports import findings as facts
 from lawful.reports import sequence
 from lawful.reports.law_places import LawPlaces
-from lawful.reports.text import cut
 
 if TYPE_CHECKING:
     from lawful.engine.findings import Event

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 from lawful.engine.wording import count, describe, expected
-from lawful.reports.chart import text as xml
 from lawful.reports.core import Report
 from lawful.reports.findings import LEARNED, Item, ranked
-
-_Attributes = dict[str, object]
+from lawful.reports.svg import readable
 
 
 class _Case(NamedTuple):
@@ -30,15 +29,14 @@ class _Case(NamedTuple):
 def render(report: Report) -> str:
     """The whole report, with a newline at its end: a suite for each law, and one for what went wrong in watching."""
     cases = sorted(_cases(report), key=lambda case: case.suite)
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(_tag("testsuites", {"name": "lawful", **_counts(cases), **_time(report)}))
+    time = {} if report.seconds is None else {"time": f"{report.seconds:.3f}"}
+    root = _element("testsuites", {"name": "lawful", **_counts(cases), **time})
     for suite, group in itertools.groupby(cases, key=lambda case: case.suite):
         members = list(group)
-        lines.append("  " + _tag("testsuite", {"name": suite, **_counts(members)}))
-        for case in members:
-            lines += _lines(case)
-        lines.append("  </testsuite>")
-    return "\n".join([*lines, "</testsuites>", ""])
+        root.append(_element("testsuite", {"name": suite, **_counts(members)}))
+        root[-1].extend(map(_case, members))
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
 def _cases(report: Report) -> Iterator[_Case]:
@@ -90,22 +88,19 @@ def _details(item: Item) -> Iterator[str]:
     yield f"fingerprint {item.mark.fingerprint}"
 
 
-def _lines(case: _Case) -> Iterator[str]:
-    attributes: _Attributes = {"name": case.name, "classname": case.place or case.suite}
+def _case(case: _Case) -> ElementTree.Element:
+    attributes: dict[str, object] = {"name": case.name, "classname": case.place or case.suite}
     if case.file is not None:
         attributes |= {"file": case.file} | ({} if case.line is None else {"line": case.line})
-    if not case.kind:
-        yield "    " + _tag("testcase", attributes, end="/>")
-        return
-    yield "    " + _tag("testcase", attributes)
-    reason: _Attributes = {"message": case.message}
-    if case.kind != "skipped":
-        reason["type"] = case.suite
-    yield f"      {_tag(case.kind, reason)}{xml(case.text)}</{case.kind}>"
-    yield "    </testcase>"
+    element = _element("testcase", attributes)
+    if case.kind:
+        kind = {} if case.kind == "skipped" else {"type": case.suite}
+        element.append(_element(case.kind, {"message": case.message, **kind}))
+        element[0].text = readable(case.text)
+    return element
 
 
-def _counts(cases: list[_Case]) -> _Attributes:
+def _counts(cases: list[_Case]) -> dict[str, object]:
     kinds = [case.kind for case in cases]
     return {
         "tests": len(cases),
@@ -115,15 +110,5 @@ def _counts(cases: list[_Case]) -> _Attributes:
     }
 
 
-def _time(report: Report) -> _Attributes:
-    return {} if report.seconds is None else {"time": f"{report.seconds:.3f}"}
-
-
-def _tag(name: str, attributes: _Attributes, end: str = ">") -> str:
-    text = "".join(f' {key}="{_attribute(str(value))}"' for key, value in attributes.items())
-    return f"<{name}{text}{end}"
-
-
-def _attribute(value: str) -> str:
-    """A reader takes a line break in an attribute for a blank, unless it is written by its number."""
-    return xml(value).replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;")
+def _element(name: str, attributes: dict[str, object]) -> ElementTree.Element:
+    return ElementTree.Element(name, {key: readable(str(value)) for key, value in attributes.items()})

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lawful.diagnostics import printable
-from lawful.engine.wording import count
+from lawful.engine.wording import count, cut
 from lawful.learning import strategies
 from lawful.learning.event_numbering import NO_OBJECT
 from lawful.learning.window_protocol import RuleState
 from lawful.reports.core import known_before
-from lawful.reports.text import LABEL, WIDTH, Line, Span, cut, folded, labelled, paragraph, unfolded
+from lawful.reports.text import LABEL, WIDTH, Line, Span, folded, labelled, paragraph, unfolded
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner

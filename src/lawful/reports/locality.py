@@ -11,7 +11,7 @@ from lawful import __version__
 from lawful.diagnostics import encodable, printable
 from lawful.engine.wording import count
 from lawful.learning.locality import DEFAULT_WINDOW, ENOUGH, PAPER
-from lawful.reports.text import WIDTH, Line, Span, folded, labelled
+from lawful.reports.text import WIDTH, Line, Span, labelled, paragraph
 
 if TYPE_CHECKING:
     from lawful.learning.locality import ClassLocality, Locality
@@ -56,18 +56,18 @@ def render_json(found: Locality, traces: list[str], passed: dict[str, int]) -> b
 
 def report_lines(found: Locality, traces: list[str], passed: dict[str, int], width: int = WIDTH) -> Iterator[Line]:
     """The whole report as text."""
-    title = f"{', '.join(printable(trace) for trace in traces)}"
-    yield from ([Span(part, "bold")] for part in folded(title, width))
+    yield from paragraph(", ".join(map(printable, traces)), width, "bold")
     facts = (
         f"{count(found.events, 'event')} of {count(found.objects, 'object')}, "
         f"{count(found.pairs, 'pair')} of successive events of one object"
     )
-    yield from ([Span(part)] for part in folded(facts, width))
+    yield from paragraph(facts, width)
     if passed:
         told = ", ".join(f"{number:,} {printable(why)}" for why, number in sorted(passed.items()))
-        yield from ([Span(part, "dim")] for part in folded(f"passed over: {told}", width))
+        yield from paragraph(f"passed over: {told}", width, "dim")
     if not found.pairs:
-        yield from ([Span(part)] for part in folded(_nothing(found), width))
+        what = "no object has two events" if found.events else "no event has an object"
+        yield from paragraph(f"{what}, so there are no distances", width)
         return
     yield []
     yield from _table(found)
@@ -82,12 +82,6 @@ def report_lines(found: Locality, traces: list[str], passed: dict[str, int], wid
     yield from _phases(found)
     yield []
     yield from labelled("window", _suggestion(found), width)
-
-
-def _nothing(found: Locality) -> str:
-    if not found.events:
-        return "no event has an object, so there are no distances"
-    return "no object has two events, so there are no distances"
 
 
 def _table(found: Locality) -> Iterator[Line]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lawful.diagnostics import printable
 from lawful.reports.drawing import Drawing, Edge, Node
+from lawful.reports.svg import flat
 
 _CLASSES = {
     "good": "fill:#dcefdc,stroke:#2e7d32",
@@ -32,7 +33,7 @@ def _lines(drawing: Drawing) -> Iterator[str]:
     ids = drawing.identifiers()
     yield "flowchart LR"
     # Two letters of a comment's syntax inside it would not end it, but braces are read even there.
-    yield f"  %% {printable(' '.join(drawing.title.split())).translate({123: '(', 125: ')'})}"
+    yield f"  %% {flat(drawing.title).translate({123: '(', 125: ')'})}"
     for node in drawing.loose():
         yield f"  {_node(node, ids[node.name])}"
     for number, cluster in enumerate(drawing.clusters):

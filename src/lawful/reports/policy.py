@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from lawful.confidence.policy_automaton import Policy, PolicyState, Trigger
@@ -14,10 +13,12 @@ Form = Literal["text", "dot", "mermaid"]
 
 def render(policy: Policy, form: Form = "text") -> str:
     """The policy in one of the forms, with a newline at its end."""
-    return FORMS[form](policy)
+    if form == "text":
+        return _text(policy)
+    return dot.render(drawing(policy)) if form == "dot" else mermaid.render(drawing(policy))
 
 
-def text(policy: Policy) -> str:
+def _text(policy: Policy) -> str:
     """States with their rates, below each where it goes and when; an arrow marks the start."""
     name = max(len(state.name) for state in policy.states)
     when = max((len(each.when) for each in policy.transitions), default=0)
@@ -33,7 +34,12 @@ def drawing(policy: Policy) -> Drawing:
     """States as boxes, and what leads from one to another on the arrows; violations stand out."""
     nodes = [
         # Where nothing is sampled, nothing will be seen: that should look different.
-        Node(state.name, f"{state.name}\n{_rate(state)}", state.name == policy.start, role=_role(state))
+        Node(
+            state.name,
+            f"{state.name}\n{_rate(state)}",
+            state.name == policy.start,
+            role="plain" if state.rate else "lost",
+        )
         for state in policy.states
     ]
     labels: dict[tuple[str, str, Role], list[str]] = {}
@@ -46,14 +52,3 @@ def drawing(policy: Policy) -> Drawing:
 
 def _rate(state: PolicyState) -> str:
     return {"all": "all objects", "none": "no objects"}.get(state.sample, state.sample)
-
-
-def _role(state: PolicyState) -> Role:
-    return "lost" if state.rate == 0 else "plain"
-
-
-FORMS: dict[Form, Callable[[Policy], str]] = {
-    "text": text,
-    "dot": lambda policy: dot.render(drawing(policy)),
-    "mermaid": lambda policy: mermaid.render(drawing(policy)),
-}

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 
-from lawful.diagnostics import printable
+from lawful.engine.wording import cut
 from lawful.reports import mermaid
-from lawful.reports.chart import text as xml
-from lawful.reports.text_width import fit, width
+from lawful.reports.svg import fit, flat, opening, width, xml
 
 _INK, _DIM, _LINE, _RED = "#333", "#777", "#aaa", "#b3261e"
 _PLAIN, _OURS, _FRAME, _ALARM = "#f5f5f5", "#dce8f5", "#f1f6fb", "#fdecea"
-_SANS = "Helvetica, Arial, sans-serif"
 _MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 _TITLE, _NAME, _LABEL, _SMALL = 15.0, 12.0, 12.0, 11.0  # sizes of letters
@@ -88,7 +86,7 @@ def render_mermaid(diagram: Diagram) -> str:
 
 def render_markdown(diagram: Diagram) -> str:
     """The same as a page for viewers of Markdown that show such pictures."""
-    title = mermaid.quote(_flat(diagram.title))[1:-1].replace("#", "&#")
+    title = mermaid.quote(flat(diagram.title))[1:-1].replace("#", "&#")
     return f"# {title}\n\n```mermaid\n{render_mermaid(diagram)}```\n"
 
 
@@ -121,7 +119,7 @@ def _mermaid_lines(diagram: Diagram) -> Iterator[str]:
             yield f"  {line}"
     if diagram.note is not None and everyone:
         parts = [diagram.note.title, *(f"{label}: {text}" for label, text in diagram.note.facts)]
-        lines = [line for part in parts for line in _wrapped(_flat(part), _MERMAID_NOTE)]
+        lines = [line for part in parts for line in _wrapped(flat(part), _MERMAID_NOTE)]
         yield f"  Note over {everyone}: {'<br/>'.join(map(_coded, lines))}"
 
 
@@ -137,17 +135,11 @@ def _numbered(message: Message) -> str:
 
 def _coded(text: str) -> str:
     """Text in which every special character is a code; never empty, because Mermaid refuses that."""
-    flat = _flat(text) or "?"
-    flat = flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 1]}…"
-    return "".join(char if char.isalnum() or char in _HARMLESS else f"#{ord(char)};" for char in flat)
+    shown = cut(flat(text) or "?", _LONGEST)
+    return "".join(char if char.isalnum() or char in _HARMLESS else f"#{ord(char)};" for char in shown)
 
 
 # -- what both forms share ---------------------------------------------------------------------------------------------
-
-
-def _flat(text: str) -> str:
-    """On one line, without control characters."""
-    return printable(" ".join(text.split()))
 
 
 def _called(message: Message) -> str:
@@ -176,7 +168,7 @@ class _Picture:
     def __init__(self, diagram: Diagram) -> None:
         self._diagram = diagram
         self._participants = [
-            replace(each, name=_flat(each.name) or "?", detail=_flat(each.detail)) for each in diagram.participants
+            replace(each, name=flat(each.name) or "?", detail=flat(each.detail)) for each in diagram.participants
         ]
         self._boxes = [_box_width(each) for each in self._participants]
         self._gutter = max((width(_margin(each), _SMALL) for each in diagram.messages), default=0.0)
@@ -185,7 +177,7 @@ class _Picture:
         right = max((x + box / 2 for x, box in zip(self._xs, self._boxes, strict=True)), default=0.0)
         loops = [each for each in diagram.messages if each.sender == each.receiver]
         right = max([right, *(self._xs[each.sender] + 48 + _label_width(each) for each in loops)])
-        heads = max(width(_flat(diagram.title), _TITLE), width(_flat(diagram.subtitle), _SMALL)) + 2 * _EDGE
+        heads = max(width(flat(diagram.title), _TITLE), width(flat(diagram.subtitle), _SMALL)) + 2 * _EDGE
         self._width = ceil(max(right + _EDGE, min(heads, _WIDEST_TITLE), _LEAST_WIDTH))
         # The lifelines stand in the middle of what the title and the note need.
         shift = (self._width - _EDGE - right) / 2 if right else 0.0
@@ -215,18 +207,15 @@ class _Picture:
         y = top + tall + 8
         if self._diagram.before:
             y += 20
-            body += self._centred(_flat(self._diagram.before), y)
+            body += self._centred(flat(self._diagram.before), y)
         for message in self._diagram.messages:
             y += _ROW
             body += self._message(message, y)
             y += _LOOP if message.sender == message.receiver else 0
         bottom = y + 22
         note, height = self._note(bottom + 8)
-        yield (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self._width}" height="{height}" '
-            f'viewBox="0 0 {self._width} {height}" role="img" font-family="{_SANS}" fill="{_INK}">'
-        )
-        yield f"<title>{xml(_flat(self._diagram.title))}</title>"
+        yield opening(self._width, height, _INK)
+        yield f"<title>{xml(flat(self._diagram.title))}</title>"
         yield f'<rect width="{self._width}" height="{height}" fill="#fff"/>'
         yield from self._headline()
         yield from self._frames(top, bottom)
@@ -241,10 +230,10 @@ class _Picture:
 
     def _headline(self) -> Iterator[str]:
         room = self._width - 2 * _EDGE
-        title = fit(_flat(self._diagram.title), room, _TITLE)
+        title = fit(flat(self._diagram.title), room, _TITLE)
         yield _text(self._width / 2, 24, title, _TITLE, anchor="middle", bold=True)
         if self._diagram.subtitle:
-            line = fit(_flat(self._diagram.subtitle), room, _SMALL)
+            line = fit(flat(self._diagram.subtitle), room, _SMALL)
             yield _text(self._width / 2, 42, line, _SMALL, anchor="middle", fill=_DIM)
 
     def _frames(self, top: int, bottom: float) -> Iterator[str]:
@@ -256,7 +245,7 @@ class _Picture:
                 f'<rect x="{left:.1f}" y="{top - 22}" width="{right - left:.1f}" height="{bottom - top + 26:.1f}" '
                 f'rx="4" fill="{_FRAME}" stroke="#c6d6e8"/>'
             )
-            name = fit(_flat(frame), right - left - 12, _SMALL)
+            name = fit(flat(frame), right - left - 12, _SMALL)
             yield _text((left + right) / 2, top - 7, name, _SMALL, anchor="middle", fill=_DIM)
 
     def _head(self, place: int, top: int, tall: int) -> Iterator[str]:
@@ -280,7 +269,7 @@ class _Picture:
     def _message(self, message: Message, y: float) -> Iterator[str]:
         start, end = self._xs[message.sender], self._xs[message.receiver]
         colour = _RED if message.marked else _INK
-        full = _flat(f"{'sent' if message.sent else 'received'}: {_called(message)}")
+        full = flat(f"{'sent' if message.sent else 'received'}: {_called(message)}")
         yield f"<g><title>{xml(full)}</title>"
         if message.marked:
             deep = _ROW + (_LOOP if start == end else 0)
@@ -305,9 +294,9 @@ class _Picture:
         yield "</g>"
 
     def _label(self, message: Message, x: float, y: float, anchor: str, room: float, colour: str) -> Iterator[str]:
-        terminal = fit(_flat(message.terminal), room / 2, _LABEL, bold=True)
+        terminal = fit(flat(message.terminal), room / 2, _LABEL, bold=True)
         rest = room - (width(terminal, _LABEL, bold=True) + 6 if terminal else 0.0)
-        label = fit(_flat(message.label), rest, _LABEL)
+        label = fit(flat(message.label), rest, _LABEL)
         shown = f'<tspan font-weight="bold">{xml(terminal)}</tspan> {xml(label)}' if terminal else xml(label)
         # With a white edge: lifelines pass behind labels.
         edge = _ALARM if message.marked else "#fff"
@@ -331,10 +320,10 @@ class _Picture:
         inner = self._width - 2 * _EDGE - 24
         rows: list[tuple[str, str]] = []
         for label, words in note.facts:
-            for line in _wrapped(_flat(words), max(20, int((inner - _NOTE_LABEL) / (_SMALL * 0.61)))):
-                rows.append((fit(_flat(label), _NOTE_LABEL - 8, _SMALL), line))
+            for line in _wrapped(flat(words), max(20, int((inner - _NOTE_LABEL) / (_SMALL * 0.61)))):
+                rows.append((fit(flat(label), _NOTE_LABEL - 8, _SMALL), line))
                 label = ""
-        title = _wrapped(_flat(note.title), max(20, int(inner / (_LABEL * 0.62))))
+        title = _wrapped(flat(note.title), max(20, int(inner / (_LABEL * 0.62))))
         height = 16 + _NOTE_LINE * (len(title) + len(rows))
         width = self._width - 2 * _EDGE
         drawn = [
@@ -376,8 +365,8 @@ def _box_width(participant: Participant) -> float:
 
 
 def _label_width(message: Message) -> float:
-    terminal = width(_flat(message.terminal), _LABEL, bold=True) + 6 if message.terminal else 0.0
-    return terminal + width(_flat(message.label), _LABEL)
+    terminal = width(flat(message.terminal), _LABEL, bold=True) + 6 if message.terminal else 0.0
+    return terminal + width(flat(message.label), _LABEL)
 
 
 def _text(

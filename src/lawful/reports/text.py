@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from lawful.diagnostics import printable
-from lawful.engine.wording import catalogued, count, describe, doomed_place, short
+from lawful.engine.wording import catalogued, count, cut, describe, doomed_place, short
 from lawful.reports import findings as facts
 
 if TYPE_CHECKING:
@@ -195,11 +195,6 @@ def unfolded(label: str, text: str) -> Line:
 def clipped(text: str, width: int) -> str:
     """As much of an event as about two lines hold: enough to know it again."""
     return cut(text, 2 * (width - LABEL) - 10)
-
-
-def cut(text: str, width: int) -> str:
-    """As much of a text as fits."""
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def folded(text: str, width: int) -> Iterator[str]:

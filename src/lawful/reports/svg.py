@@ -1,11 +1,39 @@
-"""How much room a text takes in a picture, without asking the fonts."""
+"""What all SVG pictures share: how they begin, text in them, and how much room it takes, without asking the fonts."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from xml.sax.saxutils import escape
 
+from lawful.diagnostics import printable
+
+SANS = "Helvetica, Arial, sans-serif"
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NARROW = frozenset("ijlftrI.,:;'|!()[]{}/\\ -")
 _BROAD = frozenset("mwMW@%—…")
+
+
+def opening(width: float, height: float, ink: str, *, kind: str = "", role: str = 'role="img"') -> str:
+    """The first tag of a picture; `kind` and `role` are further attributes of it."""
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {kind}{size} {role} font-family="{SANS}" fill="{ink}">'
+
+
+def xml(content: str) -> str:
+    """Text as XML can hold it."""
+    return escape(readable(content), {'"': "&quot;"})
+
+
+def readable(content: str) -> str:
+    """Text without the characters that XML does not have."""
+    return _NOT_XML.sub("\ufffd", content)
+
+
+def flat(content: str) -> str:
+    """Text on one line, without control characters."""
+    return printable(" ".join(content.split()))
 
 
 def width(words: str, size: float, *, bold: bool = False) -> float:

@@ -6,7 +6,7 @@ from lawful.laws.invariants.expressions import Key
 from lawful.laws.invariants.rules import NativeRule
 from lawful.laws.rml.planner import Planner
 from lawful.learning.window_protocol import Counts, History, Instruction, Pair, Product, Survey
-from lawful.sources.python.tracer_protocol import Probe
+from lawful.sources.python.stack_walk import Site
 
 empty_callback: Callable[..., None]
 
@@ -33,11 +33,9 @@ def walk_code(
     code: CodeType,
     bytecode: bytes,
     wanted: bytes,
-    tables: tuple[bytes, bytes, bytes, bytes, bytes, bytes, Callable[..., tuple[int, int]], int, int],
-    making: tuple[Any, ...],
-    marks: tuple[frozenset[str], bool, bool],
+    tables: tuple[bytes, bytes, bytes, bytes, bytes, tuple[str, ...], Callable[..., tuple[int, int]], int, int],
     /,
-) -> tuple[list[Probe], bytes]: ...
+) -> tuple[list[Site], bytes]: ...
 def automaton_minimal(
     initial: int, transitions: tuple[tuple[int, ...], ...], accepting: frozenset[int], /
 ) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]: ...

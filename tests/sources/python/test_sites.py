@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lawful.sources.python.instructions import SUPPORTED, UnknownBytecodeError
-from lawful.sources.python.sites import probes
+from lawful.sources.python.sites import lines, probes
 from lawful.sources.python.stack_walk import RESULT_ABOVE_BASE
 from lawful.sources.python.tracer_protocol import Operation, Probe
 from sources.python.value_stack import NULL, all_code, depth, each_instruction, value
@@ -720,12 +720,17 @@ def test_names_of_operators() -> None:
 
 def test_lines() -> None:
     code = function_code("def f(a):\n  a.b(\n    g(),\n    1\n  )\n\n  return a[\n    0]\n")
-    assert [(probe.name, probe.line) for probe in probes(code, ALL)] == [("g", 3), ("b", 2), ("__getitem__", 7)]
+    assert [(probe.name, lines(code)[probe.offset]) for probe in probes(code, ALL)] == [
+        ("g", 3),
+        ("b", 2),
+        ("__getitem__", 7),
+    ]
 
 
-def test_a_code_object_without_lines_has_line_0() -> None:
+def test_a_code_object_without_lines_has_probes() -> None:
     code = function_code("def f(a): g(a)").replace(co_linetable=b"")
-    assert [probe.line for probe in probes(code, ALL)] == [0]
+    assert lines(code) == {}
+    assert [probe.name for probe in probes(code, ALL)] == ["g"]
 
 
 def test_only_wanted_operations_are_given() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import functools
 import random
 import sys
 import sysconfig
@@ -15,7 +16,7 @@ from types import CodeType
 import pytest
 
 from lawful.sources.python.instructions import SUPPORTED
-from lawful.sources.python.sites import probes
+from lawful.sources.python.sites import lines, probes
 from lawful.sources.python.tracer_protocol import Operation, Probe
 from sources.python.value_stack import all_code
 
@@ -149,6 +150,7 @@ def call_probes(codes: list[CodeType]) -> Iterator[tuple[CodeType, Probe, Span]]
 def test_calls_are_those_of_the_syntax_tree(path: Path) -> None:
     tree, codes = parsed(path)
     nodes = call_nodes(tree)
+    lines_of = functools.cache(lines)
     seen = set()
     for code, probe, place in call_probes(codes):
         node = nodes.get(place)
@@ -165,7 +167,7 @@ def test_calls_are_those_of_the_syntax_tree(path: Path) -> None:
             assert probe.operation is Operation.CALL, where
             assert probe.count == len(node.args) + len(node.keywords), where
             assert probe.keywords == tuple(keyword.arg for keyword in node.keywords), where
-        assert probe.line == node.lineno, where
+        assert lines_of(code)[probe.offset] == node.lineno, where
         match node.func:
             case ast.Attribute(attr=name) if not name.startswith("__") or name.endswith("__"):
                 assert probe.name == name, where

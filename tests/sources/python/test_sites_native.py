@@ -99,9 +99,9 @@ def test_tables_of_another_size_are_refused() -> None:
     assert core.native_tracer is not None
     code = compile("", "", "exec")
     with pytest.raises(ValueError, match="a table has an entry for each instruction"):
-        core.native_tracer.walk_code(code, b"", b"", stack_walk.C_TABLES, stack_walk.C_PROBE_FIELDS, MARKS)
-    with pytest.raises(ValueError, match="this is no code"):
-        core.native_tracer.walk_code(code, b"a", bytes(256), stack_walk.C_TABLES, stack_walk.C_PROBE_FIELDS, MARKS)
+        core.native_tracer.walk_code(code, b"", b"", stack_walk.C_TABLES)
+    with pytest.raises(ValueError, match="not bytecode"):
+        core.native_tracer.walk_code(code, b"a", bytes(256), stack_walk.C_TABLES)
 
 
 @pytest.mark.skipif(not instructions.SUPPORTED, reason="the bytecode is not known")

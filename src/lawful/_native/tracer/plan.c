@@ -90,10 +90,9 @@ static int read_groups(Tracer *tracer, PyObject *numbers, uint64_t *groups) {
 
 static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t units) {
     PyObject *name, *keywords, *groups, *early;
-    int operation, line;
-    int name_unwanted, learner_only, bears, by_global, steps;
-    if (!PyArg_ParseTuple(item, "iiiiOO!iippO!pO!pp", &probe->offset, &operation, &probe->base, &probe->count, &name,
-                          &PyTuple_Type, &keywords, &probe->result, &line, &name_unwanted, &learner_only, &PyTuple_Type, &groups, &bears,
+    int operation, name_unwanted, learner_only, bears, by_global, steps;
+    if (!PyArg_ParseTuple(item, "iiiiOO!ippO!pO!pp", &probe->offset, &operation, &probe->base, &probe->count, &name,
+                          &PyTuple_Type, &keywords, &probe->result, &name_unwanted, &learner_only, &PyTuple_Type, &groups, &bears,
                           &PyTuple_Type, &early, &by_global, &steps) ||
         read_groups(tracer, groups, &probe->groups) < 0)
         return -1;

@@ -1,17 +1,15 @@
-/* The walk over the instructions of a code object that finds where on the stack their operands lie, and makes the probes
-   there. lawful/sources/python/sites.py calls `walk_code`. It must match `StackWalk` in stack_walk.py and `_probes` in
-   sites.py, which say what they do; what instructions do comes from there in tables.
-   tests/sources/python/test_sites_native.py compares both. */
+/* The walk over the instructions of a code object that finds where on the stack the operands of wanted instructions lie.
+   lawful/sources/python/sites.py calls `walk_code`. It must match `StackWalk` in stack_walk.py, which says what it does; what
+   instructions do comes from there in tables. tests/sources/python/test_sites_native.py compares both. */
 #include "tracer/tracer.h"
 
 typedef enum {
     R_PLAIN, R_EXTENDED, R_CALL, R_CALL_KW, R_CALL_EX, R_KW_NAMES, R_COPY, R_SWAP, R_GLOBAL, R_ATTR, R_METHOD, R_SUPER_ATTR,
-    R_PUSH_NULL, R_WITH, R_ASYNC_WITH, R_WITH_RAISED, R_BUILD_CLASS, R_ASSERTION, R_NAME, R_CONST, R_WRITTEN_ATTR, R_BINARY,
-    R_COMPARE, R_INTRINSIC, R_CONTAINS,
+    R_PUSH_NULL, R_WITH, R_ASYNC_WITH, R_WITH_RAISED, R_BUILD_CLASS, R_ASSERTION, R_NAME,
 } Role;
 
-/* What is known of a value on the stack: twice the number of the name that it was loaded by, one more if that is a global;
-   or one of these. */
+/* A value on the stack: twice the number of the name that it was loaded by, one more if that is a global; or one of these. The
+   last four have names in `Walk.fixed_names`, in this order. */
 enum { UNKNOWN = -1, NOTHING = -2, EXIT = -3, AEXIT = -4, BUILD_CLASS = -5, ASSERTION = -6 };
 
 #define BY_ARGUMENT 255 /* an instruction's shape depends on its argument */
@@ -25,8 +23,9 @@ typedef struct { int op, arg, depth, name, keywords; bool found; } Site;
 typedef struct {
     const unsigned char *code;        /* operations and arguments in turn */
     int units, most;                  /* how large the stack may be */
-    const unsigned char *roles, *takes, *puts, *directions, *ends, *wanted, *operands;
-    PyObject *shape;
+    const unsigned char *wanted, *roles, *takes, *puts, *directions, *ends; /* by instruction, 256 each */
+    PyObject *names, *constants;      /* of the code; borrowed, like the next two */
+    PyObject *fixed_names, *shape;
     int null_first, attr_flag;
     Handler *handlers;
     int handler_count;
@@ -297,21 +296,7 @@ static int walk_all(Walk *walk) {
     return result;
 }
 
-/* ---- probes --------------------------------------------------------------------------------------------------------------- */
-
-/* What a `Probe` of model.py is made from. All references are borrowed. */
-typedef struct {
-    PyTypeObject *type;                  /* Probe */
-    PyObject *operations, *methods;      /* by instruction: an Operation or None; the name of its special method or None */
-    PyObject *binaries, *comparisons;    /* by argument: names of special methods */
-    int comparison_shift, event_at_prefix;
-    PyObject *callers;                   /* a set: under which names something is called that is wanted */
-    int name_unwanted, learner_only;                    /* can calls be so? */
-    PyObject *names, *constants;         /* of the code */
-} Making;
-
-enum { P_OFFSET, P_OPERATION, P_BASE, P_COUNT, P_NAME, P_KEYWORDS, P_RESULT, P_LINE, P_QUIET, P_HABIT, P_GROUPS, P_BEARS, P_EARLY,
-       P_BY_GLOBAL, P_STEPS, P_FIELDS };
+/* ---- what was found ---------------------------------------------------------------------------------------------------- */
 
 /* Borrowed, or NULL with an exception. */
 static PyObject *item(PyObject *tuple, int at) {
@@ -321,157 +306,44 @@ static PyObject *item(PyObject *tuple, int at) {
 }
 
 /* The name that a value was loaded by: borrowed; None if that is not known. */
-static PyObject *name_of(const Making *making, int value) {
-    static PyObject *exit, *aexit, *build_class, *assertion;
-    if (assertion == NULL) {
-        exit = PyUnicode_InternFromString("__exit__");
-        aexit = PyUnicode_InternFromString("__aexit__");
-        build_class = PyUnicode_InternFromString("__build_class__");
-        assertion = PyUnicode_InternFromString("AssertionError");
-        if (!exit || !aexit || !build_class || !assertion) return NULL;
-    }
-    switch (value) {
-    case UNKNOWN: case NOTHING: return Py_None;
-    case EXIT: return exit;
-    case AEXIT: return aexit;
-    case BUILD_CLASS: return build_class;
-    case ASSERTION: return assertion;
-    default: return item(making->names, value >> 1);
-    }
+static PyObject *name_of(const Walk *walk, int value) {
+    if (value == UNKNOWN || value == NOTHING) return Py_None;
+    return value >= 0 ? item(walk->names, value >> 1) : item(walk->fixed_names, EXIT - value);
 }
 
 static bool is_global(int value) { return value == BUILD_CLASS || value == ASSERTION || (value >= 0 && value & 1); }
 
-/* The keywords of a call by keywords: a constant. */
-static PyObject *keywords_of(const Walk *walk, const Making *making, int unit, const Site *site) {
-    static PyObject *none;
-    if (none == NULL && (none = PyTuple_New(0)) == NULL) return NULL;
-    PyObject *found = site->keywords >= 0 ? item(making->constants, site->keywords) : none;
-    if (walk->roles[site->op] == R_CALL_KW && unit > 0 && walk->roles[op_at(walk, unit - 1)] == R_CONST) {
-        int arg = arg_at(walk, unit - 1);
-        for (int at = unit - 2, shift = 8; at >= 0 && walk->roles[op_at(walk, at)] == R_EXTENDED && shift < 32; at--, shift += 8)
-            arg |= arg_at(walk, at) << shift;
-        found = item(making->constants, arg);
+/* A list of `Site`, as stack_walk.py has it. */
+static PyObject *found_sites(const Walk *walk) {
+    PyObject *sites = PyList_New(0);
+    for (int unit = 0; sites != NULL && unit < walk->units; unit++) {
+        const Site *site = &walk->sites[unit];
+        if (!site->found) continue;
+        PyObject *name = name_of(walk, site->name), *keywords = site->keywords < 0 ? Py_None : item(walk->constants, site->keywords);
+        PyObject *made = name == NULL || keywords == NULL ? NULL
+                         : Py_BuildValue("(iiiiOOO)", unit, site->op, site->arg, site->depth, name,
+                                         is_global(site->name) ? Py_True : Py_False, keywords);
+        if (made == NULL || PyList_Append(sites, made) < 0) Py_CLEAR(sites);
+        Py_XDECREF(made);
     }
-    if (found != NULL && !PyTuple_Check(found)) {
-        odd("keywords are no names");
-        return NULL;
-    }
-    return walk->roles[site->op] == R_CALL_EX ? none : found;
+    return sites;
 }
 
-/* The name of what is done at a site that is no call; borrowed. NULL without an exception: it is not what is wanted. */
-static PyObject *method_of(const Walk *walk, const Making *making, const Site *site) {
-    int arg = site->arg;
-    switch ((Role)walk->roles[site->op]) {
-    case R_ATTR: return !walk->attr_flag ? item(making->names, arg) : arg & 1 ? NULL : item(making->names, arg >> 1);
-    case R_WRITTEN_ATTR: return item(making->names, arg);
-    case R_BINARY: return item(making->binaries, arg);
-    case R_COMPARE: return item(making->comparisons, arg >> making->comparison_shift);
-    case R_WITH_RAISED: if (site->name != UNKNOWN && site->name != NOTHING) return name_of(making, site->name); break;
-    case R_INTRINSIC: if (arg != 5) return NULL; break; /* but a plus sign */
-    default: break;
-    }
-    return PyTuple_GET_ITEM(making->methods, site->op);
-}
-
-static PyObject *new_probe(const Walk *walk, const Making *making, int unit, int operands, PyObject *name, int line) {
-    const Site *site = walk->sites + unit;
-    Role role = (Role)walk->roles[site->op];
-    bool call = role == R_CALL || role == R_CALL_KW || role == R_CALL_EX;
-    int wanted = call ? PySet_Contains(making->callers, name) : 0;
-    PyObject *keywords = keywords_of(walk, making, unit, site);
-    if (wanted < 0 || keywords == NULL) return NULL;
-    int count = role == R_CALL_EX || role == R_CONTAINS ? site->arg & 1 : call ? site->arg : 0, start = unit;
-    while (making->event_at_prefix && start && walk->roles[op_at(walk, start - 1)] == R_EXTENDED) start--;
-    PyObject *probe = making->type->tp_alloc(making->type, P_FIELDS); /* as `tuple.__new__` does */
-    if (probe == NULL) return NULL;
-    bool global = is_global(site->name) && (call || role == R_WITH_RAISED);
-#define SET(field, value) PyTuple_SET_ITEM(probe, field, value)
-    SET(P_OFFSET, PyLong_FromLong(2L * start));
-    SET(P_OPERATION, Py_NewRef(PyTuple_GET_ITEM(making->operations, site->op)));
-    SET(P_BASE, PyLong_FromLong(site->depth - operands));
-    SET(P_COUNT, PyLong_FromLong(count));
-    SET(P_NAME, Py_NewRef(name));
-    SET(P_KEYWORDS, call ? Py_NewRef(keywords) : PyTuple_New(0));
-    SET(P_RESULT, PyLong_FromLong(2L * next_of(walk, unit)));
-    SET(P_LINE, PyLong_FromLong(line));
-    SET(P_QUIET, PyBool_FromLong(call && making->name_unwanted && !wanted));
-    SET(P_HABIT, PyBool_FromLong(call && making->learner_only && name != Py_None && !wanted));
-    SET(P_GROUPS, PyTuple_New(0));
-    SET(P_BEARS, Py_NewRef(Py_False));
-    SET(P_EARLY, PyTuple_New(0));
-    SET(P_BY_GLOBAL, PyBool_FromLong(global && !wanted));
-    SET(P_STEPS, Py_NewRef(Py_False));
-#undef SET
-    for (int i = 0; probe != NULL && i < P_FIELDS; i++)
-        if (PyTuple_GET_ITEM(probe, i) == NULL) Py_CLEAR(probe);
-    return probe;
-}
-
-/* 1: the site is none of those that are wanted; -1: an exception. */
-static int add_probe(const Walk *walk, const Making *making, PyObject *probes, int unit, int line) {
-    const Site *site = walk->sites + unit;
-    int operands;
-    PyObject *name;
-    switch ((Role)walk->roles[site->op]) {
-    case R_CALL: operands = 2 + site->arg; name = name_of(making, site->name); break;
-    case R_CALL_KW: operands = 3 + site->arg; name = name_of(making, site->name); break;
-    case R_CALL_EX: operands = 3 + (site->arg & 1); name = name_of(making, site->name); break;
-    default:
-        operands = walk->operands[site->op];
-        name = method_of(walk, making, site);
-        if (name == NULL && !PyErr_Occurred()) return 1;
-    }
-    PyObject *probe = name == NULL ? NULL : new_probe(walk, making, unit, operands, name, line);
-    int failed = probe == NULL || PyList_Append(probes, probe) < 0;
-    Py_XDECREF(probe);
-    return failed ? -1 : 0;
-}
-
-static PyObject *found_probes(const Walk *walk, const Making *making, PyObject *code) {
-    PyObject *probes = PyList_New(0), *lines = PyObject_CallMethod(code, "co_lines", NULL), *entry;
-    int end = 0, line = 0, failed = probes == NULL || lines == NULL;
-    for (int unit = 0; !failed && unit < walk->units; unit++) {
-        if (!walk->sites[unit].found) continue;
-        while (!failed && end <= 2 * unit) {
-            PyObject *number;
-            int start;
-            if ((entry = PyIter_Next(lines)) == NULL) {
-                failed = PyErr_Occurred() != NULL;
-                end = 2 * walk->units;
-                line = 0;
-                break;
-            }
-            failed = !PyArg_ParseTuple(entry, "iiO", &start, &end, &number);
-            line = failed || number == Py_None ? 0 : (int)PyLong_AsLong(number);
-            Py_DECREF(entry);
-        }
-        failed = failed || add_probe(walk, making, probes, unit, line) < 0;
-    }
-    Py_XDECREF(lines);
-    if (failed) Py_CLEAR(probes);
-    return probes;
-}
-
-/* ---- the function ----------------------------------------------------------------------------------------------------------- */
-
-static PyObject *walked(Walk *walk, const Making *making, PyObject *code, PyObject *exceptions) {
+static PyObject *walked(Walk *walk, PyObject *exceptions) {
     walk->sites = calloc((size_t)walk->units + 1, sizeof(Site));
     walk->meets = calloc((size_t)walk->units + 1, 1);
     walk->met = malloc(sizeof(Stack) * ((size_t)walk->units + 1));
-    PyObject *probes = NULL, *found = NULL;
+    PyObject *sites = NULL, *found = NULL;
     if (walk->sites == NULL || walk->meets == NULL || walk->met == NULL) {
         PyErr_NoMemory();
     } else {
         for (int i = 0; i <= walk->units; i++) walk->met[i] = (Stack){-1, NULL};
         const unsigned char *table = (const unsigned char *)PyBytes_AS_STRING(exceptions);
         if (find_jumps(walk) == 0 && read_handlers(walk, table, PyBytes_GET_SIZE(exceptions)) == 0 && walk_all(walk) == 0)
-            probes = found_probes(walk, making, code);
-        if (probes != NULL) found = Py_BuildValue("(Oy#)", probes, walk->meets, (Py_ssize_t)walk->units);
+            sites = found_sites(walk);
+        if (sites != NULL) found = Py_BuildValue("(Ny#)", sites, walk->meets, (Py_ssize_t)walk->units);
         for (int i = 0; i <= walk->units; i++) free(walk->met[i].values);
     }
-    Py_XDECREF(probes);
     for (int i = 0; i < walk->way_count; i++) free(walk->ways[i].stack.values);
     free(walk->ways);
     free(walk->handlers);
@@ -483,35 +355,22 @@ static PyObject *walked(Walk *walk, const Making *making, PyObject *code, PyObje
 
 PyObject *walk_code(PyObject *Py_UNUSED(module), PyObject *args) {
     Walk walk = {0};
-    Making making = {0};
-    const char *tables[7];
-    Py_ssize_t sizes[7];
-    PyObject *code, *bytecode;
-    if (!PyArg_ParseTuple(args, "O!O!y#(y#y#y#y#y#y#Oii)(O!O!O!O!O!ii)(O!pp):walk_code", &PyCode_Type, &code, &PyBytes_Type, &bytecode,
-                          tables, sizes, tables + 1, sizes + 1, tables + 2, sizes + 2, tables + 3, sizes + 3, tables + 4, sizes + 4,
-                          tables + 5, sizes + 5, tables + 6, sizes + 6, &walk.shape, &walk.null_first, &walk.attr_flag,
-                          &PyType_Type, &making.type, &PyTuple_Type, &making.operations, &PyTuple_Type, &making.methods,
-                          &PyTuple_Type, &making.binaries, &PyTuple_Type, &making.comparisons, &making.comparison_shift,
-                          &making.event_at_prefix, &PyFrozenSet_Type, &making.callers, &making.name_unwanted, &making.learner_only))
+    const unsigned char **tables[] = {&walk.wanted, &walk.roles, &walk.takes, &walk.puts, &walk.directions, &walk.ends};
+    Py_ssize_t sizes[6];
+    PyObject *object, *bytecode;
+    if (!PyArg_ParseTuple(args, "O!O!y#(y#y#y#y#y#O!Oii):walk_code", &PyCode_Type, &object, &PyBytes_Type, &bytecode, tables[0],
+                          &sizes[0], tables[1], &sizes[1], tables[2], &sizes[2], tables[3], &sizes[3], tables[4], &sizes[4],
+                          tables[5], &sizes[5], &PyTuple_Type, &walk.fixed_names, &walk.shape, &walk.null_first, &walk.attr_flag))
         return NULL;
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 6; i++)
         if (sizes[i] != 256) return PyErr_Format(PyExc_ValueError, "a table has an entry for each instruction");
-    if (PyTuple_GET_SIZE(making.operations) != 256 || PyTuple_GET_SIZE(making.methods) != 256 ||
-        !PyType_IsSubtype(making.type, &PyTuple_Type))
-        return PyErr_Format(PyExc_ValueError, "a table has an entry for each instruction");
-    if (PyBytes_GET_SIZE(bytecode) % 2 || PyBytes_GET_SIZE(bytecode) > INT32_MAX) return PyErr_Format(PyExc_ValueError, "this is no code");
-    PyCodeObject *known = (PyCodeObject *)code;
+    if (PyBytes_GET_SIZE(bytecode) % 2 || PyBytes_GET_SIZE(bytecode) > INT32_MAX)
+        return PyErr_Format(PyExc_ValueError, "not bytecode: its size is odd, or too large");
+    PyCodeObject *code = (PyCodeObject *)object;
     walk.code = (const unsigned char *)PyBytes_AS_STRING(bytecode);
     walk.units = (int)(PyBytes_GET_SIZE(bytecode) / 2);
-    walk.most = known->co_stacksize;
-    making.names = known->co_names;
-    making.constants = known->co_consts;
-    walk.wanted = (const unsigned char *)tables[0];
-    walk.roles = (const unsigned char *)tables[1];
-    walk.takes = (const unsigned char *)tables[2];
-    walk.puts = (const unsigned char *)tables[3];
-    walk.directions = (const unsigned char *)tables[4];
-    walk.ends = (const unsigned char *)tables[5];
-    walk.operands = (const unsigned char *)tables[6];
-    return walked(&walk, &making, code, known->co_exceptiontable);
+    walk.most = code->co_stacksize;
+    walk.names = code->co_names;
+    walk.constants = code->co_consts;
+    return walked(&walk, code->co_exceptiontable);
 }

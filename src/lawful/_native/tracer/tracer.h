@@ -404,7 +404,7 @@ PyObject *walk_code(PyObject *module, PyObject *args);               /* sites.c 
     {"call_without_frames", call_without_frames, METH_O,                                                               \
      "call_without_frames(callable)\n--\n\nCall a function with an empty stack below it, and the whole depth of recursion."}, \
     {"walk_code", walk_code, METH_VARARGS,                                                                             \
-     "walk_code(code, bytecode, wanted, tables, making, marks)\n--\n\nThe probes at wanted instructions, and where paths meet."},
+     "walk_code(code, bytecode, wanted, tables)\n--\n\nThe wanted instructions, and where paths meet."},
 
 int64_t tracer_now(void);                       /* nanoseconds of the monotonic clock */
 extern bool ticks_counted HIDDEN;               /* the processor counts them, at a constant rate */

@@ -231,7 +231,7 @@ class CallerEvents(CallEvents):
 
 
 def _site(known: WatchedCode, probe: Probe, wants: Want) -> Event:
-    return {"file": known.file, "line": probe.line} if wants & Want.SITE else {}
+    return {"file": known.file, "line": known.lines.get(probe.offset, 0)} if wants & Want.SITE else {}
 
 
 def _arguments(probe: Probe, values: list[Any]) -> tuple[list[Any] | None, dict[str, Any]]:

@@ -13,13 +13,26 @@ from lawful import core
 from lawful.sources.python import instructions, stack_walk
 from lawful.sources.python.frames import stack_bottom
 from lawful.sources.python.instructions import EXTENDED_ARG, Op, UnknownBytecodeError, next_unit
-from lawful.sources.python.stack_walk import C_PROBE_FIELDS, C_TABLES, LOAD_SHIFTS, WATCHABLE
-from lawful.sources.python.tracer_protocol import CALLS, Operation, Probe
+from lawful.sources.python.stack_walk import C_TABLES, LOAD_SHIFTS, WATCHABLE, Site, StackWalk
+from lawful.sources.python.tracer_protocol import Operation, Probe
 
 # What `x.field += n` has between the copy of x and the writing.
 _STEPPING = [Op.LOAD_ATTR, Op.LOAD_CONST, Op.BINARY_OP, Op.SWAP]
 _IN_PLACE = frozenset(stack_walk.BINARY_NAMES.index(name) for name in ("__iadd__", "__isub__"))
 _STEP = 24  # code units that it may take
+_COMPARISONS = [f"__{name}__" for name in "lt le eq ne gt ge".split()]
+_COMPARISON_SHIFT = {(3, 12): 4, (3, 13): 5}.get(instructions.VERSION, 0)
+_INTRINSIC_UNARY_POSITIVE = 5
+_WATCHABLE = {op: WATCHABLE[name] for op, name in instructions.NAMES.items() if name in WATCHABLE}
+# The name of the method depends on the place; all else has one method.
+_SEVERAL_METHODS = frozenset(
+    {
+        Op.LOAD_ATTR, Op.STORE_ATTR, Op.DELETE_ATTR, Op.BINARY_OP, Op.COMPARE_OP, Op.WITH_EXCEPT_START,
+        Op.CALL_INTRINSIC_1,
+    }
+)  # fmt: skip
+# A prefix makes an event of its own; on 3.11 the instruction it belongs to makes none.
+_EVENT_AT_PREFIX = instructions.VERSION == (3, 11)
 _LOADING = instructions.pattern((*LOAD_SHIFTS, Op.LOAD_CONST))
 
 
@@ -48,10 +61,12 @@ def probes(code: CodeType, operations: frozenset[Operation], marks: CallMarks = 
     native = core.native_tracer
     try:
         if native is None:
-            found, joins = _probes(code, wanted, marks)
+            walk = StackWalk(code, wanted)
+            sites, joins = walk.sites, walk.joins
         else:
-            found, joined = native.walk_code(code, bytecode, wanted, C_TABLES, C_PROBE_FIELDS, marks)
+            sites, joined = native.walk_code(code, bytecode, wanted, C_TABLES)
             joins = {unit for unit, here in enumerate(joined) if here} if Operation.SET_FIELD in operations else set()
+        found = _probes(code, sites, marks)
     except (IndexError, ValueError) as error:
         raise UnknownBytecodeError("not what a compiler writes") from error
     if Operation.SET_FIELD in operations:
@@ -74,6 +89,11 @@ def loaded_names(code: CodeType) -> Iterator[str]:
         unit = next_unit(ops, unit)
 
 
+def lines(code: CodeType) -> dict[int, int]:
+    """The line of each code unit that has one, by offset."""
+    return {at: line for start, end, line in code.co_lines() if line is not None for at in range(start, end, 2)}
+
+
 @lru_cache(maxsize=64)
 def _selection(operations: frozenset[Operation]) -> tuple[re.Pattern[bytes] | None, bytes]:
     """What finds a wanted instruction, and a table of whether it is wanted."""
@@ -81,42 +101,52 @@ def _selection(operations: frozenset[Operation]) -> tuple[re.Pattern[bytes] | No
     return instructions.pattern(numbers) if numbers else None, bytes(op in numbers for op in range(256))
 
 
-def _probes(code: CodeType, wanted: bytes, marks: CallMarks) -> tuple[list[Probe], Set[int]]:
-    """The probes, and the places where paths join."""
-    ops = code.co_code[::2]
-    walk = stack_walk.StackWalk(code, wanted)
-    lines = iter(code.co_lines())
-    end, line = 0, 0
-    nowhere = (0, len(code.co_code), None)
+def _probes(code: CodeType, sites: list[Site], marks: CallMarks) -> list[Probe]:
+    ops, args = code.co_code[::2], code.co_code[1::2]
+    callers, name_unwanted, learner_only = marks
     made = []
-    for unit in sorted(walk.found):
-        operation, base, count, name, keywords = walk.found[unit]
-        while end <= unit * 2:
-            _, end, known_line = next(lines, nowhere)
-            line = known_line or 0
-        result = next_unit(ops, unit) * 2
-        if stack_walk.EVENT_AT_PREFIX:
-            while unit and ops[unit - 1] == EXTENDED_ARG:
-                unit -= 1
-        plain = name if type(name) is str else name[0] if type(name) is tuple else None
-        is_call = operation in CALLS
-        other = plain not in marks.callers
-        made.append(
-            Probe(
-                unit * 2,
-                operation,
-                base,
-                count,
-                plain,
-                keywords,
-                result,
-                line,
-                name_unwanted=is_call and marks.name_unwanted and other,
-                learner_only=is_call and marks.learner_only and plain is not None and other,
-                by_global=type(name) is tuple and (other or not is_call),
-            )
-        )
-    return made, walk.joins
+    for unit, op, arg, depth, name, is_global, keywords in sites:
+        offset, result = unit * 2, next_unit(ops, unit) * 2
+        if _EVENT_AT_PREFIX:
+            offset = _first_prefix(ops, unit) * 2
+        operation, operands, method, _ = _WATCHABLE[op]
+        if operands:
+            method = _method(op, arg, name, code.co_names) if op in _SEVERAL_METHODS else method
+            if method is not None:
+                inverted = arg & 1 if op == Op.CONTAINS_OP else 0
+                made.append(Probe(offset, operation, depth - operands, inverted, method, (), result))
+            continue
+        base = depth - stack_walk.call_operands(op, arg)
+        if op == Op.CALL_FUNCTION_EX:
+            arg, keywords = arg & 1, ()
+        elif op == Op.CALL_KW and ops[unit - 1] == Op.LOAD_CONST:
+            keywords = code.co_consts[instructions.whole_argument(ops, args, unit - 1)]
+        other = name not in callers
+        flags = (other and name_unwanted, other and learner_only and name is not None)
+        numbers = (offset, operation, base, arg, name, keywords or (), result)
+        made.append(Probe._make((*numbers, *flags, (), False, (), other and is_global, False)))
+    return made
+
+
+def _first_prefix(ops: bytes, unit: int) -> int:
+    while unit and ops[unit - 1] == EXTENDED_ARG:
+        unit -= 1
+    return unit
+
+
+def _method(op: int, arg: int, exit_name: str | None, names: tuple[str, ...]) -> str | None:
+    """The method or field at a site of one of `_SEVERAL_METHODS`. None: the instruction does something else here."""
+    if op == Op.LOAD_ATTR and instructions.ATTR_HAS_FLAG:
+        return None if arg & 1 else names[arg >> 1]
+    if op in (Op.LOAD_ATTR, Op.STORE_ATTR, Op.DELETE_ATTR):
+        return names[arg]
+    if op == Op.BINARY_OP:
+        return stack_walk.BINARY_NAMES[arg]
+    if op == Op.COMPARE_OP:
+        return _COMPARISONS[arg >> _COMPARISON_SHIFT]
+    if op == Op.WITH_EXCEPT_START:
+        return exit_name or "__exit__"  # of `async with`: `__aexit__`
+    return "__pos__" if arg == _INTRINSIC_UNARY_POSITIVE else None
 
 
 def _with_field_hints(probe: Probe, code: CodeType, joins: Set[int]) -> Probe:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lawful.sources.python import instructions
 from lawful.sources.python.instructions import ATTR_HAS_FLAG, DIRECTIONS, SHAPES, Op, UnknownBytecodeError
-from lawful.sources.python.tracer_protocol import Operation, Probe
+from lawful.sources.python.tracer_protocol import Operation
 
 
 class Watchable(NamedTuple):
@@ -61,14 +61,9 @@ RESULT_ABOVE_BASE = {each.operation: each.result_above for each in WATCHABLE.val
 
 _BINARY = "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor".split()
 BINARY_NAMES = [f"__{name}__" for name in _BINARY] + [f"__i{name}__" for name in _BINARY]
-_COMPARISONS = [f"__{name}__" for name in "lt le eq ne gt ge".split()]
-_COMPARISON_SHIFT = {(3, 12): 4, (3, 13): 5}.get(instructions.VERSION, 0)
-_INTRINSIC_UNARY_POSITIVE = 5
 
 # Up to 3.12 the NULL or the method lies below the callable or its receiver; from 3.13 the callable lies lowest.
 _NULL_FIRST = instructions.VERSION <= (3, 12)
-# A prefix makes an event of its own; on 3.11 the instruction it belongs to makes none.
-EVENT_AT_PREFIX = instructions.VERSION == (3, 11)
 
 # A value on the stack: the attribute it was loaded by; the global, as a tuple; NULL; or None if it is unknown.
 _Value = str | tuple[str] | int | None
@@ -89,18 +84,20 @@ _CONSTANT_NAMES: dict[int, tuple[int, _Value]] = {
 }
 _JUMPS = instructions.pattern(op for op in range(256) if DIRECTIONS[op])
 
-_Found = tuple[Operation, int, int, _Value, tuple[str, ...]]
+Site = tuple[int, int, int, int, str | None, bool, tuple[str, ...] | None]
+"""A wanted instruction: its code unit, number and argument; how many values lie on the stack. Of a call also the name
+that loaded the callable, if one did; whether that is a global; and the keywords, if an instruction before says them."""
 
 
 class StackWalk:
-    """Follows every path through the code until no path brings anything new. What it finds: `found`, and `joins`."""
+    """Follows every path through the code until no path brings anything new. What it finds: `sites`, and `joins`."""
 
     def __init__(self, code: CodeType, wanted: bytes) -> None:
         """`wanted` has a byte for each instruction number: is it watched?"""
         self._code = code
         self._ops, self._args = ops, args = code.co_code[::2], code.co_code[1::2]
         self._wanted = wanted
-        self.found: dict[int, _Found] = {}  # the wanted instructions, by code units
+        self._found: dict[int, Site] = {}  # by code units
         self._table = list(instructions.handlers(code.co_exceptiontable))
         self._starts = [handler.start for handler in self._table]
         # Where paths join: the stack as known so far. From one such place to the next there is one path only.
@@ -112,6 +109,11 @@ class StackWalk:
         self._paths: list[tuple[int, _Stack]] = [(0, [])]
         while self._paths:
             self._follow(*self._paths.pop())
+
+    @property
+    def sites(self) -> list[Site]:
+        """The wanted instructions, in their order."""
+        return [self._found[unit] for unit in sorted(self._found)]
 
     @property
     def joins(self) -> Set[int]:
@@ -139,7 +141,7 @@ class StackWalk:
         """One path, until it ends or brings nothing new."""
         ops, args, constants, names = self._ops, self._args, self._code.co_consts, self._code.co_names
         prefix = 0
-        keywords: tuple[str, ...] = ()
+        keywords: tuple[str, ...] | None = None
         while True:
             if unit in self._joins:
                 joined = self._join(unit, stack)
@@ -158,12 +160,11 @@ class StackWalk:
             if takes > depth or depth > self._code.co_stacksize:
                 raise UnknownBytecodeError("the stack is too small")
             if self._wanted[op]:
-                if op == Op.CALL_KW and ops[unit - 1] == Op.LOAD_CONST:
-                    keywords = constants[instructions.whole_argument(ops, args, unit - 1)]
-                site = _site(op, arg, depth, _named(op, arg, stack), names, keywords)
-                if site is not None:
-                    self.found[unit] = site
-                keywords = ()
+                name = _named(op, arg, stack)
+                is_global = type(name) is tuple
+                plain = name[0] if type(name) is tuple else name if type(name) is str else None
+                self._found[unit] = unit, op, arg, depth, plain, is_global, keywords
+                keywords = None
             elif op == Op.KW_NAMES:
                 keywords = constants[arg]
             following = instructions.next_unit(ops, unit)
@@ -212,13 +213,13 @@ def _named(op: int, arg: int, stack: _Stack) -> _Value:
     """The name of a call's callable, or of the method that leaves a `with` block with an exception."""
     if op == Op.WITH_EXCEPT_START:
         return stack[-4]
-    operands = _operands(op, arg)
+    operands = call_operands(op, arg)
     if not operands:
         return None
     return stack[1 - operands] if stack[-operands] == _NULL else stack[-operands]
 
 
-def _operands(op: int, arg: int) -> int:
+def call_operands(op: int, arg: int) -> int:
     """How many operands a call has; 0: it is not a call."""
     if op == Op.CALL:
         return 2 + arg
@@ -227,60 +228,22 @@ def _operands(op: int, arg: int) -> int:
     return 3 + (arg & 1) if op == Op.CALL_FUNCTION_EX else 0
 
 
-def _site(
-    op: int, arg: int, depth: int, named: _Value, names: tuple[str, ...], keywords: tuple[str, ...]
-) -> _Found | None:
-    """What is to be known of a wanted instruction, if it is one: some do other things too."""
-    operation, operands, method, _ = WATCHABLE[instructions.NAMES[op]]
-    name: _Value = method
-    if operands == 0:
-        count = arg & 1 if op == Op.CALL_FUNCTION_EX else arg
-        return operation, depth - _operands(op, arg), count, named, () if op == Op.CALL_FUNCTION_EX else keywords
-    if op == Op.LOAD_ATTR and ATTR_HAS_FLAG:
-        if arg & 1:
-            return None
-        name = names[arg >> 1]
-    elif op in (Op.LOAD_ATTR, Op.STORE_ATTR, Op.DELETE_ATTR):
-        name = names[arg]
-    elif op == Op.BINARY_OP:
-        name = BINARY_NAMES[arg]
-    elif op == Op.COMPARE_OP:
-        name = _COMPARISONS[arg >> _COMPARISON_SHIFT]
-    elif op == Op.WITH_EXCEPT_START:
-        name = named or method  # of `async with`: `__aexit__`
-    elif op == Op.CALL_INTRINSIC_1 and arg != _INTRINSIC_UNARY_POSITIVE:
-        return None
-    inverted = arg & 1 if operation is Operation.CONTAINS else 0
-    return operation, depth - operands, inverted, name, ()
-
-
 # What the C twin must know of instructions; the numbers are those of its enum `Role`.
 _ROLES = (
     "EXTENDED_ARG CALL CALL_KW CALL_FUNCTION_EX KW_NAMES COPY SWAP LOAD_GLOBAL LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR"
     " PUSH_NULL BEFORE_WITH BEFORE_ASYNC_WITH WITH_EXCEPT_START LOAD_BUILD_CLASS LOAD_ASSERTION_ERROR"
-    " LOAD_NAME/LOAD_FROM_DICT_OR_GLOBALS LOAD_CONST STORE_ATTR/DELETE_ATTR BINARY_OP COMPARE_OP CALL_INTRINSIC_1"
-    " CONTAINS_OP"
+    " LOAD_NAME/LOAD_FROM_DICT_OR_GLOBALS"
 )
 _ROLE_NUMBERS = {name: role for role, names in enumerate(_ROLES.split(), 1) for name in names.split("/")}
 _BY_ARGUMENT = 255
-_BY_NUMBER = [WATCHABLE.get(instructions.NAMES.get(op, "")) for op in range(256)]
 C_TABLES = (
     bytes(_ROLE_NUMBERS.get(instructions.NAMES.get(op, ""), 0) for op in range(256)),
     bytes(_BY_ARGUMENT if each is None else each[0] for each in SHAPES),
     bytes(_BY_ARGUMENT if each is None else each[1] for each in SHAPES),
     bytes(each % 3 for each in DIRECTIONS),
     instructions.ENDS,
-    bytes(0 if each is None else each.operands for each in _BY_NUMBER),
+    ("__exit__", "__aexit__", "__build_class__", "AssertionError"),
     instructions.shape,
     int(_NULL_FIRST),
     int(ATTR_HAS_FLAG),
-)
-C_PROBE_FIELDS = (
-    Probe,
-    tuple(None if each is None else each.operation for each in _BY_NUMBER),
-    tuple(None if each is None else each.method for each in _BY_NUMBER),
-    tuple(BINARY_NAMES),
-    tuple(_COMPARISONS),
-    _COMPARISON_SHIFT,
-    int(EVENT_AT_PREFIX),
 )

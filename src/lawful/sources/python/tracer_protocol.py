@@ -58,7 +58,6 @@ class Probe(NamedTuple):
     # of any other operation: the special method, as `__enter__`, `__add__`, `__iadd__`, `__lt__`, `__contains__`
     keywords: tuple[str, ...]  # of a CALL: the names of the last arguments
     result: int  # the offset of the next instruction: there the result, if it has one, is on the stack; -1: nowhere
-    line: int  # in the source, 0 if unknown
     # Of a call: no watched callee has this name, so a place that calls something else by it can be switched off. Of a
     # call without a name: the same, as long as no watched callee has escaped into a variable.
     name_unwanted: bool = False

@@ -8,6 +8,7 @@ from typing import Any, Final
 from lawful.sources.python.frames import stack_bottom
 from lawful.sources.python.identity import IdentityCache
 from lawful.sources.python.per_object import PerObject
+from lawful.sources.python.sites import lines
 from lawful.sources.python.tracer_protocol import Callee, CodePlan, Event, Operation, Want, WatchPlanner, as_events
 
 _WITHOUT_END: Final = (Operation.SET_FIELD, Operation.DELETE_FIELD)
@@ -29,6 +30,7 @@ class WatchedCode:
         self.callee = _as_events(plan.callee)
         self.file = plan.file
         self.probes = {probe.offset: probe for probe in plan.probes}
+        self.lines = lines(code) if self.probes else {}
         ended = (probe for probe in self.probes.values() if probe.result >= 0 and probe.operation not in _WITHOUT_END)
         self.results = {probe.result: probe for probe in ended}
         self.bottom = stack_bottom(code)

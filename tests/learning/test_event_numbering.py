@@ -175,7 +175,7 @@ def test_what_was_used_last_is_remembered(steps: list[tuple[str, int]]) -> None:
             else:
                 assert value == truth.pop(key)
                 truth[key] = value
-        assert len(table) <= 2 * most
+        assert len(table) <= most
 
 
 def test_words_and_places_can_be_asked_for_from_outside() -> None:

@@ -312,7 +312,7 @@ def test_what_is_not_looked_at_would_not_have_been_told(seed: int) -> None:
     strategy = strategies.parse(learner.parameters.strategy)
 
     def judge(satisfied: int, total: int, contexts: int) -> RuleState:
-        return strategy.judge(satisfied, total, contexts, values)
+        return strategies.judge(strategy.program(values), satisfied, total, contexts)
 
     histories, view = learner.window.histories(), replace(learner.view(), judge=judge, doubt=0.0)
     ours, thorough = (

@@ -103,7 +103,7 @@ def test_verdicts_are_those_of_the_tables_and_of_the_program(
     strategy = strategies.parse(text)
     total = satisfied + failed
     expected = by_table(text, satisfied, total, contexts, values)
-    assert strategy.judge(satisfied, total, contexts, values) is expected
+    assert strategies.judge(strategy.program(values), satisfied, total, contexts) is expected
     assert on_a_stack(strategy.program(values), satisfied, total, contexts) is expected
     assert strategy.text == text
     assert strategies.parse(f"  {text} ".replace(",", " ,\n").replace("(", " (")) == strategy
@@ -119,9 +119,9 @@ def test_tables(name: str, table: dict[RuleState, dict[RuleState, RuleState]]) -
     strategy = strategies.parse(f"{name}(count, ratio)")
     for (row, satisfied), (column, share) in product({E: 24, L: 12, D: 6}.items(), {E: 0.9, L: 0.6, D: 0.3}.items()):
         total = round(satisfied / share)
-        assert strategies.parse("count").judge(satisfied, total, 0, values) is row
-        assert strategies.parse("ratio").judge(satisfied, total, 0, values) is column
-        assert strategy.judge(satisfied, total, 0, values) is table[row][column]
+        assert strategies.judge(strategies.parse("count").program(values), satisfied, total, 0) is row
+        assert strategies.judge(strategies.parse("ratio").program(values), satisfied, total, 0) is column
+        assert strategies.judge(strategy.program(values), satisfied, total, 0) is table[row][column]
 
 
 def test_the_default() -> None:
@@ -157,9 +157,9 @@ def test_a_stricter_value_never_says_more(
 ) -> None:
     strategy = strategies.parse(strategies.DEFAULT)
     threshold = strategies.THRESHOLDS[name]
-    loose = strategy.judge(satisfied, satisfied + failed, contexts, values)
+    loose = strategies.judge(strategy.program(values), satisfied, satisfied + failed, contexts)
     strict = {**values, name: values[name] + threshold.stricter * threshold.step}
-    assert strategy.judge(satisfied, satisfied + failed, contexts, strict) <= loose
+    assert strategies.judge(strategy.program(strict), satisfied, satisfied + failed, contexts) <= loose
 
 
 def test_bounds_are_in_order() -> None:
@@ -238,5 +238,5 @@ def test_thresholds_that_are_refused(name: str, value: float, slug: str) -> None
 
 def test_values_may_come_as_text() -> None:
     assert strategies.THRESHOLDS["ratio.enforce"].check("0.9") == 0.9  # type: ignore[arg-type]
-    with pytest.raises(LawfulError, match="`much` is no number"):
+    with pytest.raises(LawfulError, match="`much` is not a number"):
         strategies.THRESHOLDS["ratio.enforce"].check("much")  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def population(seed: int, size: int) -> Anomalies:
         rules.append((max(total - failed, 0), total, min(int(rng.paretovariate(1)), total)))
 
     def anomalies(values: Mapping[str, float]) -> int:
-        return sum(ALL.judge(*rule, values) is RuleState.ENFORCING for rule in rules)
+        return sum(strategies.judge(ALL.program(values), *rule) is RuleState.ENFORCING for rule in rules)
 
     return anomalies
 

@@ -36,7 +36,7 @@ class _BrokenRule(NamedTuple):
 
 
 def find(view: LearnerView, survey: Survey) -> list[Anomaly]:
-    """What is worth a look, the best first. What has one cause is one anomaly."""
+    """The anomalies to report, the best first. Broken rules with one cause are one anomaly."""
     cases = [*_cases(view, survey.candidates, 0.0), *_changes(view)]
     cases.sort(key=lambda case: (not case.changed, -case.score, case.candidate))
     return [_anomaly(view, group) for group in _groups(view, cases)]
@@ -48,7 +48,7 @@ def count(view: LearnerView, survey: Survey) -> int:
 
 
 def _cases(view: LearnerView, candidates: Iterable[Candidate], least: float) -> list[_BrokenRule]:
-    """Candidates with their scores, the best first. Left out are those that can be no mistakes, or score too little."""
+    """Candidates with their scores, the best first, without those that cannot be mistakes or score too little."""
     found: list[_BrokenRule] = []
     counts_of, pair_of = cache(view.window.counts), cache(view.window.pair)
     lates: dict[tuple[int, int, int], LateEvents] = {}
@@ -120,15 +120,9 @@ def _changes(view: LearnerView) -> Iterator[_BrokenRule]:
                 )
                 if ranking.possible(view, candidate, violation):
                     kept = sum(number for kind, number in before.items() if product.satisfied[kind] >> rule & 1)
+                    broken_before = sum(before.values()) - kept
                     evidence = Evidence(
-                        kept,
-                        sum(before.values()) - kept,
-                        0,
-                        counts.contexts[rule],
-                        1.0,
-                        1.0,
-                        violation.breach,
-                        news=True,
+                        kept, broken_before, 0, counts.contexts[rule], 1.0, 1.0, violation.breach, news=True
                     )
                     score = ranking.of_change(evidence, ranking.trust(view, first, second))
                     yield _BrokenRule(
@@ -159,7 +153,7 @@ def _kept_before(
 
 
 def _groups(view: LearnerView, cases: Iterable[_BrokenRule]) -> list[list[_BrokenRule]]:
-    """Cases that seem to have one cause are put together. What is below the bar can join, but does not count alone."""
+    """Groups of cases that seem to have one cause. A case below the bar can join a group, but not begin one."""
     groups: list[list[_BrokenRule]] = []
     index: dict[Hashable, list[_BrokenRule]] = {}
     for case in cases:
@@ -219,7 +213,7 @@ def _anomaly(view: LearnerView, cases: list[_BrokenRule]) -> Anomaly:
 def _scene(
     view: LearnerView, candidate: Candidate, kind: int, example: Example, early: bool = False
 ) -> ExampleScenario:
-    """If `early`, what is wrong is its first event, which a long one has lost."""
+    """If `early`, its first event is wrong. The trail of a long scenario no longer has that."""
     events = example.trail or _sketch(view, candidate, kind, example)
     if early and (start := _sketch(view, candidate, kind, example)[0]) not in events:
         events = (start, *events[1 - MOST_TRAIL :])
@@ -233,7 +227,7 @@ def _scene(
 
 
 def _sketch(view: LearnerView, candidate: Candidate, kind: int, example: Example) -> list[tuple[int, int]]:
-    """What is known of a scenario without a trail: where it began and ended."""
+    """A scenario without a trail: only where it began and where it ended."""
     word = violation_kinds.of(view.product).word(candidate.rule, kind)
     events = view.assigned(candidate.first, candidate.second, candidate.rule)
     ends = [(events[word[0]], example.site), (events[word[-1]], example.last_site)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import RLock
 from array import array
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -50,7 +51,7 @@ class EventNumbering:
     - `arguments`: what a call was given, as `NAME (argument 1)` or `NAME (argument key)`;
     - `family`: an object that first came up as the result of a call on another one, or that was made with another one
       as argument, is its child. What happens to it happens to its parents too, as `NAME (of its CLASS)`, or
-      `NAME (of its argument 1)`. It goes no further than that: grandparents do not hear of it.
+      `NAME (of its argument 1)`. Grandparents are not affected.
 
     Ids from 0 to 2**63 - 1 stand for themselves. All others, such as strings, get numbers, which are forgotten when
     65,536 other ones (more, if the window is larger) came up since the object was last seen. So are children.
@@ -102,7 +103,7 @@ class EventNumbering:
         return number
 
     def site(self, file: object, line: object) -> int:
-        """The number of a place. What is no name of a file, or no number of a line, is unknown."""
+        """The number of a place. A file that is not a string, or a line that is not a number, is unknown."""
         site = Site(file if isinstance(file, str) else None, line if type(line) is int else None)
         number = self._places.get(site)
         if number is None:
@@ -126,7 +127,7 @@ class EventNumbering:
     # -- events -----------------------------------------------------------------------------------
 
     def add(self, events: Sequence[Mapping[str, Any]], where: Where = None) -> None:
-        """Number events. What was added is had by `take`; before an error, that is all up to the faulty event."""
+        """Number events, for `take`. Before an error: all events up to the faulty one."""
         if isinstance(where, str) and where != self._source:
             self._source, self._of_source = where, 0
         if self.joins:
@@ -136,16 +137,16 @@ class EventNumbering:
         self._of_source += len(events)
 
     def take(self) -> Numbers:
-        """What was added since the last time."""
+        """The events that were added since the last call."""
         taken, self._waiting = self._waiting, _nothing()
         return taken
 
     def refuse_without_objects(self) -> None:
-        """An error, if events were skipped since they have no object. It is asked if there were no others."""
+        """Raise an error if events were skipped because they have no object. Call it if no event was taken."""
         if self.passed.get(NO_OBJECT):
             raise LawfulError(
                 "learn-no-objects",
-                f"none of the {self.read:,} events has an object, so there is nothing to learn from",
+                f"none of the {self.read:,} events has an object, so Lawful cannot learn from them",
                 hint="rules are about the events of one object, which is the `targetId` of each",
             )
 
@@ -304,7 +305,7 @@ class EventNumbering:
 
     def _give_result(self, event: Mapping[str, Any], name: str, site: int, target: int | None) -> None:
         result = self._object(event.get("resultId"))
-        # What a method returns of itself is no news, and that an object was made is what `new` says.
+        # A method that returns its own object adds nothing, and `new` already reports that an object was made.
         if result is not None and result != target and name not in self._made:
             self._put(self.word("func_post", name, "result"), site, result)
 
@@ -348,33 +349,29 @@ class EventNumbering:
 
 
 class Recent(Generic[K, V]):
-    """A table that remembers the `most` entries that were used last, and at most twice as many. None is no value."""
+    """A table that keeps the `most` entries that were used last. No value is None."""
 
     def __init__(self, most: int = MOST_RECENT) -> None:
         self.most = most
-        self._young: dict[K, V] = {}
-        self._old: dict[K, V] = {}
+        self._entries: OrderedDict[K, V] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._young) + len(self._old)
+        return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        value = self._young.get(key)
-        if value is None:
-            value = self._old.pop(key, None)
-            if value is not None:
-                self.put(key, value)
+        value = self._entries.get(key)
+        if value is not None:
+            self._entries.move_to_end(key)
         return value
 
     def put(self, key: K, value: V) -> None:
-        self._old.pop(key, None)
-        self._young[key] = value
-        if len(self._young) >= self.most:
-            self._old, self._young = self._young, {}
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        while len(self._entries) > self.most:
+            self._entries.popitem(last=False)
 
     def drop(self, key: K) -> None:
-        self._young.pop(key, None)
-        self._old.pop(key, None)
+        self._entries.pop(key, None)
 
 
 def _nothing() -> Numbers:

@@ -20,7 +20,7 @@ def needs_no_end(
     sections: bool,
     words: Sequence[Word],
 ) -> bool:
-    """Is nothing missing, though there is no end?
+    """May a history without an end be right?
 
     - It was never begun, where those that are ended were: a thread that did not start.
     - It was only made, and its ends are those of sections, as with locks: there was none.

@@ -260,7 +260,7 @@ def _classes(rule: Rule) -> tuple[str, ...]:
     found: list[str] = []
     for word in (rule.a, rule.b, *rule.more):
         if word.event == "field_read":
-            return ()  # told when it is done: a temporary object may be gone already
+            return ()  # reported after the read: a temporary object may be gone by then
         if not word.role and (owner := word.name if word.event == "new" else word.name.rpartition(".")[0]):
             found.append(owner)
     return tuple(dict.fromkeys(found))

@@ -70,7 +70,7 @@ class HistoryRules:
                     yield history_anomalies.rule_of(key, ends, ENDS, counts, RuleState.ENFORCING, self._words)
 
     def anomalies(self) -> list[Anomaly]:
-        """What is worth a look, the best first."""
+        """The anomalies to report, the best first."""
         groups = history_anomalies.groups(self.cases())
         return [history_anomalies.anomaly(group, self._view) for group in groups]
 
@@ -97,7 +97,7 @@ class HistoryRules:
             and number >= MOSTLY * having[name]
             and (
                 vocabulary.ends(self._words[name])
-                # What happens to be done last with objects of a class is no rule of it.
+                # The event that happens to come last for objects of a class need not be their end.
                 or (isinstance(key, int) and min(number, len(places[name])) >= LEAST_ENDED)
             )
             and vocabulary.is_call(self._words[name])
@@ -107,7 +107,7 @@ class HistoryRules:
         return tuple(found)
 
     def _company(self, key: int, pool: list[IndexedHistory]) -> Iterator[int]:
-        """Events that mostly come before this one, as far as a rule about that can be broken and told."""
+        """Events that mostly come before this one, if a rule about that can be broken and reported."""
         before: Counter[int] = Counter()
         total = 0
         for history in pool:

@@ -64,21 +64,21 @@ class BrokenHistoryRule(NamedTuple):
 
 
 class HistoryScores:
-    """Judges broken rules by what is known of events, places and earlier runs."""
+    """Judges broken rules by their events, their places and earlier runs."""
 
     def __init__(self, view: LearnerView) -> None:
         self._view = view
         self._words = view.words
 
     def broken(self, tried: TriedRule, exempt: Container[tuple[int, ...]] = ()) -> Iterator[BrokenHistoryRule]:
-        """What is broken, if the rule is enforced. Histories that are `exempt` count only if they are new."""
+        """The ways in which an enforced rule is broken. Histories that are `exempt` count only if they are new."""
         if changed := self._changed(tried):
             yield self._change(tried, changed)
         if not (news := self._news(tried)):
             tried = tried._replace(bad=[history for history in tried.bad if history.order not in exempt])
             news = self._news(tried)
         kept, broken = number_of(tried.good), number_of(tried.bad)
-        if news is False:  # earlier runs that went the same ways are no further witnesses
+        if news is False:  # earlier runs that did the same add no evidence
             kept, broken = (sum(each.count - each.before for each in some) for some in (tried.good, tried.bad))
         examples, good_places = tried.examples, tried.places(tried.good)
         bad_places = {history.place(tried.key, example) for history, example in examples}
@@ -118,13 +118,13 @@ class HistoryScores:
         if unfinished and self._all_raised(tried):
             factor *= RAISED
         if not self._speaks(tried) and not news:
-            # That what is made is used somehow is even less of a rule.
+            # That a new object is used somehow is even weaker evidence.
             made = isinstance(key, int) and vocabulary.makes(self._words[key])
             factor *= (1 - self._view.doubt) ** (2 if made or breach is Breach.LAST else 1)
         return factor
 
     def _is_rare_omission(self, tried: TriedRule, good_places: set[int]) -> bool:
-        """Is it what a mistake looks like? Then a few histories are enough: three threads are joined, and one is not.
+        """Does it look like a mistake? Then a few histories are enough: three threads are joined, a fourth is not.
 
         By its name something begins, and its end is missing, at one place only, where it is never ended; it is at
         others. Nothing failed there. Where earlier runs are known, they tell better what is a mistake.

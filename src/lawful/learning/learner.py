@@ -38,7 +38,7 @@ MOST_HANDED_ON = 100
 
 
 class AnomalyReport(list[Anomaly]):
-    """The anomalies that are worth a look, the best first; how many more there are, and which earlier runs had."""
+    """The anomalies to report, the best first; how many were omitted; and those that earlier runs reported."""
 
     def __init__(self, found: Iterable[Anomaly] = (), omitted: int = 0, known: Iterable[Anomaly] = ()) -> None:
         super().__init__(found)
@@ -223,7 +223,7 @@ class Learner:
                     yield rule
 
     def anomalies(self) -> AnomalyReport:
-        """Where rules are broken, as far as it is worth a look: the best ones, as many as the budget has."""
+        """Where rules are broken: the anomalies with the highest scores, as many as the budget allows."""
         with self._lock:
             found = combined(self.history_rules().anomalies(), self._in_window())
             known: list[Anomaly] = []

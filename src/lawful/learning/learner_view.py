@@ -79,7 +79,7 @@ class EarlierRuns:
 
 
 class EndedHistories:
-    """The histories that have ended in a window, and what is asked of them when its anomalies are judged."""
+    """The histories that have ended in a window, and indexes of them for judging anomalies."""
 
     def __init__(self, window: Window | None = None, words: Sequence[Word] = (), one_trace: bool = True) -> None:
         """Only within one trace is a number always that of the same object."""

@@ -188,7 +188,7 @@ class Locality:
             self._far.add(position - self._begin)
 
     def _type(self, word: Word) -> ClassLocality:
-        # The name of what is born is that of its class, any other one has the class before its last dot.
+        # The name of a `new` is that of the class; all other names have the class before the last dot.
         name = word.name if word.event == "new" else word.name.rpartition(".")[0]
         return self.types.setdefault(name, ClassLocality(name))
 

@@ -44,13 +44,13 @@ class Parameters:
             if not isinstance(value, bool):
                 raise LawfulError("parameter-type", f"{name} is true or false, not {value!r:.60}")
         if self.core not in CORES:
-            raise LawfulError("core-unknown", f"there is no core {self.core!r:.60}", hint="it may be python or native")
+            raise LawfulError("core-unknown", f"unknown core {self.core!r:.60}", hint="use python or native")
         object.__setattr__(self, "templates", _distinct(_texts("templates", self.templates)))
         object.__setattr__(self, "joins", frozenset(_texts("joins", self.joins)))
         for join in sorted(self.joins):
             if join not in JOINS:
                 raise LawfulError(
-                    "join-unknown", f"there is no join {quoted(join)}", hint=f"there are {', '.join(JOINS)}"
+                    "join-unknown", f"unknown join {quoted(join)}", hint=f"the joins are {', '.join(JOINS)}"
                 )
         if not isinstance(self.strategy, str):
             raise LawfulError("parameter-type", f"a strategy is a text, not {self.strategy!r:.60}")
@@ -70,8 +70,8 @@ class Parameters:
         for name in changes:
             if name not in names:
                 near = did_you_mean(name, names)
-                hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
-                raise LawfulError("parameter-unknown", f"there is no parameter {quoted(name)}", hint=hint)
+                hint = f"did you mean {near}?" if near else f"the parameters are {', '.join(names)}"
+                raise LawfulError("parameter-unknown", f"unknown parameter {quoted(name)}", hint=hint)
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:

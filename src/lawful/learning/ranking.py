@@ -42,13 +42,13 @@ SAME_PLACE = 0.7  # what is done at one place sometimes may well depend on the d
 _CUT_OFF = 0.85  # it might have come still
 RAISED = 0.4  # what failed need not be finished
 CHANGE = 0.9  # of a place: it may be meant
-_OLD = 0.4  # of what is above the bar: what earlier runs of the program did as well is no news
+_OLD = 0.4  # of the part above the bar, if earlier runs of the program did the same
 OLD_BAR = BAR + _OLD * 0.05
 """The bar for what earlier runs did as well and did not tell: a little higher, or it would come and go by chance."""
 
 ELSEWHERE = 0.85  # who uses the object at many places never writes the second event: it is done at one place for all
 _LOOP = 0.7  # of a place, for each power of ten of uses there
-_HALF_TOLD = 0.8  # of the doubt, if one of two names says something
+_HALF_DOUBT = 0.8  # of the doubt, if one of the two names says that something begins or ends
 
 
 class Evidence(NamedTuple):
@@ -97,7 +97,7 @@ def score(evidence: Evidence) -> float:
     # both are there, only in the wrong order, unrelated ones speak against a mistake.
     if evidence.breach is not Breach.MISSING:
         value *= (evidence.kept / (evidence.kept + evidence.broken + evidence.idle)) ** 0.2
-    # Mistakes are rare. If there are many, the rule is wrong, or at least most of them are no mistakes.
+    # Mistakes are rare. If there are many, the rule is wrong, or at least most of them are not mistakes.
     value /= max(1.0, evidence.broken_places) ** (1 / 3)
     value *= _BREACH[evidence.breach] * (1 - evidence.doubt)
     value *= 1.0 if evidence.same_file else OTHER_FILE
@@ -109,7 +109,7 @@ def score(evidence: Evidence) -> float:
 
 
 def adjusted_by_earlier_runs(value: float, news: bool | None) -> float:
-    """A score, by what earlier runs of the program did: the same again, or never that. What is reported stays so."""
+    """A score, by what earlier runs did: the same, or never that. A score above the bar stays above it."""
     if news is None:
         return value
     if news:
@@ -125,8 +125,8 @@ def of_change(evidence: Evidence, trusted: float) -> float:
 
 def trust(view: LearnerView, first: int, second: int) -> float:
     """What a rule about two events is worth by their names: most, if they say that something begins or ends."""
-    told = _tells(view.words[first]) + _tells(view.words[second])
-    return 1 - view.doubt * (1.0, _HALF_TOLD, 0.0)[told]
+    telling = _tells(view.words[first]) + _tells(view.words[second])
+    return 1 - view.doubt * (1.0, _HALF_DOUBT, 0.0)[telling]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -135,12 +135,12 @@ def _tells(word: Word) -> bool:
 
 
 def limit(violation: ViolationKind) -> float:
-    """What the score can be at best, from the way in which it is broken alone, if there were no earlier runs."""
+    """The highest possible score for a way of breaking a rule, without earlier runs."""
     return _BREACH[violation.breach]
 
 
 def at_most(counts: Counts, rule: int, violation: ViolationKind) -> float:
-    """What the score can be at best, from counts alone. It is asked for again and again, of counts that have grown."""
+    """The highest possible score for these counts. It is cached by their magnitude, since counts grow."""
     return _at_most(1 << counts.satisfied[rule].bit_length(), counts.contexts[rule], violation.breach)
 
 
@@ -181,7 +181,7 @@ def needless(view: LearnerView, candidate: Candidate, violation: ViolationKind) 
 
 
 class LateEvents(NamedTuple):
-    """Both events of a rule came, though not within the window: then neither is missing, the second one is late."""
+    """Both events of a rule came, though not within the window: then neither is missing, and the second is late."""
 
     objects: frozenset[int]  # for which that is known
     doubts: tuple[float, float]  # by letter of the rule: the share of other objects where it seems to be missing

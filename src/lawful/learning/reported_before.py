@@ -38,8 +38,8 @@ FunctionOf = Callable[[str | None, int | None], str]
 class ReportedBefore:
     """What earlier runs have reported, and where functions are now."""
 
-    def __init__(self, told: Mapping[ReportKey, int], function: FunctionOf) -> None:
-        self._told = told
+    def __init__(self, reported: Mapping[ReportKey, int], function: FunctionOf) -> None:
+        self._reported = reported
         self._function = function
 
     def split(self, anomalies: Sequence[Anomaly]) -> tuple[list[Anomaly], list[Anomaly]]:
@@ -59,7 +59,7 @@ class ReportedBefore:
         found: list[tuple[ReportKey, set[Site]]] = []
         for place, sites in self._places(anomaly).items():
             keys = [ReportKey(*pair, *place) for pair in _pairs(anomaly.rule)]
-            if all(len(taken[key] | sites) > self._told.get(key, 0) for key in keys):
+            if all(len(taken[key] | sites) > self._reported.get(key, 0) for key in keys):
                 return False
             found += ((key, sites) for key in keys)
         for key, sites in found:
@@ -70,11 +70,11 @@ class ReportedBefore:
         self, new: Iterable[Anomaly], known: Iterable[Anomaly], files: Collection[str | None]
     ) -> ReportRecord:
         """What later runs have to know of these anomalies, the rules included that are broken for the same cause."""
-        fresh, again = self._told_of(new), self._told_of(known)
-        lines = {told: len(sites | again.get(told, set())) for told, sites in fresh.items()}
+        fresh, again = self._keys_of(new), self._keys_of(known)
+        lines = {key: len(sites | again.get(key, set())) for key, sites in fresh.items()}
         return ReportRecord(lines, again.keys(), files)
 
-    def _told_of(self, anomalies: Iterable[Anomaly]) -> dict[ReportKey, set[Site]]:
+    def _keys_of(self, anomalies: Iterable[Anomaly]) -> dict[ReportKey, set[Site]]:
         found: dict[ReportKey, set[Site]] = defaultdict(set)
         for anomaly in anomalies:
             for place, sites in self._places(anomaly).items():
@@ -95,7 +95,7 @@ class ReportedBefore:
 
 
 def _pairs(rule: Rule) -> Iterator[tuple[str, str]]:
-    """Of several ends each: which one is the most frequent may change."""
+    """One pair for each end: the most frequent end may change from run to run."""
     for word in (rule.b, *rule.more):
         first, second = sorted((encodable(rule.a.label), encodable(word.label)))
         yield first, second

@@ -54,7 +54,7 @@ _NEVER = {
 }
 """By table: the condition of rows that cannot be right."""
 
-FORGOTTEN = 5  # runs of the file without it: then what was reported is fixed, and new if it comes again
+FORGOTTEN = 5  # runs of the file without it: then the anomaly counts as fixed, and as new if it comes again
 
 _LATER = """
 CREATE TABLE IF NOT EXISTS breaches (
@@ -145,7 +145,7 @@ class Store(Database):
             raise LawfulError("store-unreadable", message, where=self.path) from None
 
     def reported(self, without: Collection[str] = ()) -> dict[ReportKey, int]:
-        """What was reported in all runs but these, as far as it still comes up."""
+        """The anomalies that all runs but these reported, unless they count as fixed."""
         found: dict[ReportKey, int] = {}
         for run, *parts, lines, missed in self._table("told", REPORTED):
             if run not in without and missed < FORGOTTEN:

@@ -50,13 +50,13 @@ class Threshold(NamedTuple):
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise LawfulError(
-                "threshold-range", f"{quoted(str(value))} is no number", where=self.name, hint=hint
+                "threshold-range", f"{quoted(str(value))} is not a number", where=self.name, hint=hint
             ) from None
         if not self.lower <= number <= self.upper:  # which NaN is not either
             message = f"{number:g} is not between {self.lower:g} and {self.upper:g}"
             raise LawfulError("threshold-range", message, where=self.name, hint=hint)
         if self.step >= 1 and not number.is_integer():
-            raise LawfulError("threshold-range", f"{number:g} is no whole number", where=self.name, hint=hint)
+            raise LawfulError("threshold-range", f"{number:g} is not a whole number", where=self.name, hint=hint)
         return number
 
 
@@ -134,15 +134,11 @@ class Strategy:
             raise LawfulError("threshold-unknown", f"`{self.text}` does not use {quoted(name)}", hint=f"it uses {own}")
         similar = did_you_mean(name, THRESHOLDS)
         hint = f"did you mean `{similar}`?" if similar else f"`{self.text}` uses {own}"
-        raise LawfulError("threshold-unknown", f"there is no threshold {quoted(name)}", hint=hint)
+        raise LawfulError("threshold-unknown", f"unknown threshold {quoted(name)}", hint=hint)
 
     def program(self, values: Mapping[str, float]) -> list[Instruction]:
         """Instructions for a stack of states, as the windows run them."""
         return list(_instructions(self.tree, values))
-
-    def judge(self, satisfied: int, total: int, contexts: int, values: Mapping[str, float]) -> RuleState:
-        """What it says of a rule that `satisfied` of `total` scenarios satisfied, at so many places."""
-        return judge(self.program(values), satisfied, total, contexts)
 
 
 def parse(text: str) -> Strategy:
@@ -250,7 +246,7 @@ class _Parser:
             raise self.error(f"a strategy is expected here, {found}", hint=_SYNTAX)
         similar = did_you_mean(name, [*BASIC, *OPERATORS])
         hint = f"did you mean `{similar}`?" if similar else _SYNTAX
-        raise self.error(f"there is no strategy {quoted(name)}", slug="strategy-unknown", hint=hint)
+        raise self.error(f"unknown strategy {quoted(name)}", slug="strategy-unknown", hint=hint)
 
     def arguments(self, name: str) -> tuple[Tree, ...]:
         if self.token != "(":

@@ -24,9 +24,9 @@ _EXAMPLES = f"templates are regular expressions over a and b, such as {', '.join
 def compile(texts: Sequence[str]) -> Product:
     """All templates, in both orders, as one automaton. Equal languages are not merged: see `distinct`."""
     if not texts:
-        raise LawfulError("template-empty", "there is no template, so nothing can be learned", hint=_EXAMPLES)
+        raise LawfulError("template-empty", "no template is given, so Lawful cannot learn any rule", hint=_EXAMPLES)
     if len(texts) > MOST_TEMPLATES:
-        raise LawfulError("template-too-many", f"{len(texts)} templates, where {MOST_TEMPLATES} are the most")
+        raise LawfulError("template-too-many", f"{len(texts)} templates are given; {MOST_TEMPLATES} is the limit")
     return _compiled(tuple(texts))
 
 
@@ -68,7 +68,7 @@ def is_deterministic(tree: Node) -> bool:
 class TemplateAutomaton(NamedTuple):
     """The minimal automaton of a language over a and b, states numbered as they are met: equal if the languages are."""
 
-    step: tuple[tuple[int, int], ...]  # by state, the first one is the start: the next one for a and b
+    step: tuple[tuple[int, int], ...]  # by state, from the start: the next state for a and for b
     accepting: tuple[bool, ...]
 
     def swapped(self) -> TemplateAutomaton:
@@ -101,9 +101,9 @@ def scenario(text: str) -> TemplateAutomaton:
             "template-empty", "only the empty word fits this template", where=_where(text), hint=_EXAMPLES
         )
     if letters != 0b11:
-        message = f"this template speaks of `{'ab'[letters - 1]}` alone, where a rule is about two events"
+        message = f"this template uses only `{'ab'[letters - 1]}`, but a rule is about two events"
         raise LawfulError("template-letters", message, where=_where(text), hint=_EXAMPLES)
-    # The start is in no fragment's `last`, so the empty word is no scenario even if it fits the template.
+    # The start is in no fragment's `last`, so the empty word is not a scenario even if it fits the template.
     queue = [1]
     numbers = {1: 0}
     step: list[tuple[int, int]] = []
@@ -190,7 +190,7 @@ def _minimal(step: Sequence[tuple[int, int]], accepting: Sequence[bool]) -> Temp
 
 
 # From the text to positions: Glushkov's construction, in which a state is the set of letters of the expression that may
-# have been read last. Every letter that is written stands in some word, as there is no expression for no word at all.
+# have been read last. Every letter stands in some word, since no expression has an empty language.
 
 
 class Letter(NamedTuple):
@@ -349,7 +349,7 @@ class _Parser:
             return node
         # Elsewhere `a+?` is a lazy `a+`, in the academic syntax it is `a*`: whoever writes it should say which.
         if (char := self.peek()) and char in "*+?{":
-            raise self.error("this repeats what is repeated already", hint="put parentheses around the inner one")
+            raise self.error("this repeats a repetition", hint="put parentheses around the inner one")
         return Repeated(node, *bounds)
 
     def bounds(self) -> tuple[int, int | None] | None:
@@ -361,7 +361,7 @@ class _Parser:
             return None
         match = _BOUNDS.match(self.text, self.at)
         if not match or not (match[1] or match[3]) or (match[3] and not match[2]):
-            raise self.error("this is no number of repetitions", hint="write `{2}`, `{2,}`, `{,3}` or `{2,3}`")
+            raise self.error("this is not a number of repetitions", hint="write `{2}`, `{2,}`, `{,3}` or `{2,3}`")
         if any(len(digits.lstrip("0")) > len(str(MOST_POSITIONS)) for digits in match.groups()):
             raise _too_big(f"this template has more than {MOST_POSITIONS} letters", self.text)
         least = int(match[1] or 0)
@@ -407,7 +407,7 @@ class _Parser:
         inner = tidy(self.text[self.at + 1 : end]) if end > 0 else ""
         if not inner or set(inner) - {"a", "b"}:
             slug = "template-letters" if inner.isalnum() else "template-syntax"
-            raise self.error("this is no set of letters a and b", slug=slug, hint="write `[ab]`, or `(a|b)`")
+            raise self.error("this is not a set of the letters a and b", slug=slug, hint="write `[ab]`, or `(a|b)`")
         self.at = end + 1
         return Letter("".join(sorted(set(inner))))
 

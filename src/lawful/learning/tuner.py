@@ -120,7 +120,7 @@ class Tuner:
     # --- experiments --------------------------------------------------------------------------------------------------
 
     def step(self, event: int, anomalies: int) -> ThresholdMove | None:
-        """Observe what the last move did, and make the next one, if one is needed and possible."""
+        """Observe the effect of the last move, and make another one if it is needed and possible."""
         objective = float(self.budget - anomalies)
         last = self.observe(anomalies)
         if not objective:

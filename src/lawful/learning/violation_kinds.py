@@ -19,8 +19,8 @@ class Breach(Enum):
     """What is wrong with one of the letters."""
 
     MISSING = "missing"
-    FIRST = "first"  # it comes first, where the other one has to
-    LAST = "last"  # it comes last, where the other one has to
+    FIRST = "first"  # it comes first, where the other must
+    LAST = "last"  # it comes last, where the other must
     AGAIN = "again"  # it comes twice in a row, where that cannot be
     OTHER = "other"  # none of these: only a pattern of the user's own can be broken so
 

@@ -39,9 +39,9 @@ _NOBODY: frozenset[int] = frozenset()
 
 
 def make(product: Product, size: int, most_pairs: int = 0, which: str = "") -> window_protocol.Window:
-    """The window of the C core, or the twin where there is none; or `which` of them a user wants."""
+    """A window of the C core if it is available, else of the Python core; or of `which` core the user names."""
     if which == "native" and core.native is None:
-        raise LawfulError("core-missing", f"there is no C core: {core.refusal}")
+        raise LawfulError("core-missing", f"the C core is not available: {core.refusal}")
     if which == "python" or core.native is None:
         return Window(product, size, most_pairs)
     return cast(window_protocol.Window, core.native.Window(product, size, most_pairs))
@@ -271,7 +271,7 @@ class Window:
         return self.events - len(self._queue)
 
     def _meet(self, subject: _Subject, name: int, other: int) -> None:
-        """Both events have a part in one scenario: from now on it is followed by itself."""
+        """Both events have a part in one scenario: from now on it has a record of its own."""
         first, second = (name, other) if name < other else (other, name)
         pair = self._pairs.get((first, second)) or self._create(first, second)
         if pair is None or other in subject.shared.get(name, _NONE):
@@ -365,7 +365,7 @@ class Window:
     def _example(self, subject: _Subject, first_site: int, last_site: int, id_: int) -> Example:
         return Example(first_site, last_site, id_, self._expired(), 0, self._draining, tuple(subject.trail))
 
-    # --- what is known ------------------------------------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------------------------
 
     def _counts(self, pair: _Pair) -> list[int]:
         """By kind: how many scenarios of the pair ended."""

@@ -123,7 +123,7 @@ class History(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What is known about all rules of a pair, by rule. `total - satisfied` scenarios failed."""
+    """The counts of all rules of a pair, by rule. `total - satisfied` scenarios failed."""
 
     total: int
     satisfied: tuple[int, ...]
@@ -198,7 +198,7 @@ class Window(Protocol):
 
     @property
     def given_up_histories(self) -> int:
-        """Histories that were too rich, or too different from others, to be counted."""
+        """Histories that were not counted: they had too many events, or there were too many different ones."""
         ...
 
     def histories(self) -> list[History]:
@@ -248,7 +248,7 @@ class Word(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A template with two events, and what is known about it."""
+    """A template with two events, its counts and its state."""
 
     a: Word
     b: Word
@@ -284,7 +284,7 @@ def spelled(pattern: str, a: str, b: str) -> str:
 
 
 class SharedPair(NamedTuple):
-    """What has been counted for a pair of events, for other learners: of other runs, or other processes.
+    """The counts of a pair of events, for learners of other runs or other processes.
 
     Rules are numbered as in a `Product`, for the templates that both sides agree on.
     """

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Python objects are made without the window's lock: making one can run the program's finalisers, whose events may have
+/* Python objects are made without the window's lock: that can run the program's finalisers, whose events may have
    to wait for the thread that waits for the lock. */
 static void enter(Window *window) {
     Py_BEGIN_ALLOW_THREADS
@@ -159,6 +159,12 @@ static PyObject *window_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     pthread_cond_init(&window->arrived, NULL);
     pthread_cond_init(&window->taken_away, NULL);
     if (automaton_fill(&window->automaton, product) < 0) Py_CLEAR(window);
+    else if ((window->by_kind = malloc(2 * window->automaton.kinds * sizeof *window->by_kind)) == NULL) {
+        Py_CLEAR(window);
+        PyErr_NoMemory();
+    } else {
+        window->firsts = window->by_kind + window->automaton.kinds;
+    }
     return (PyObject *)window;
 }
 
@@ -171,6 +177,7 @@ static void window_dealloc(Window *window) {
         pairs_free(window);
         window_free(window);
         automaton_free(&window->automaton);
+        free(window->by_kind);
         pthread_mutex_destroy(&window->lock);
         pthread_mutex_destroy(&window->gate);
         pthread_cond_destroy(&window->arrived);
@@ -349,28 +356,23 @@ static PyObject *window_pair(Window *window, PyObject *args) {
     unsigned first, second;
     if (!PyArg_ParseTuple(args, "II", &first, &second) || model_types() < 0) return NULL;
     int kinds = window->automaton.kinds, count = 0, contexts = 0;
-    uint64_t *by_kind = malloc(kinds * sizeof *by_kind), created = 0;
+    uint64_t created = 0;
     EndingCopy *endings = malloc(kinds * sizeof *endings);
     Context places[MOST_CONTEXTS];
-    if (by_kind == NULL || endings == NULL) {
-        free(by_kind);
-        free(endings);
-        return PyErr_NoMemory();
-    }
+    if (endings == NULL) return PyErr_NoMemory();
     enter(window);
     cache_settle(window);
     const Pair *pair = pair_find(window, first, second);
     bool found = pair != NULL;
     if (found) {
         created = pair->created;
-        pair_counts(window, pair, by_kind);
+        pair_counts(window, pair);
         for (int kind = 0; kind < kinds; kind++)
-            if (by_kind[kind]) copy_ending(window, pair, kind, by_kind[kind], &endings[count++]);
+            if (window->by_kind[kind]) copy_ending(window, pair, kind, window->by_kind[kind], &endings[count++]);
         contexts = pair->context_count;
         for (int i = 0; i < contexts; i++) places[i] = pair->contexts[i];
     }
     leave(window);
-    free(by_kind);
     PyObject *result = NULL, *list = FILLED(Tuple, count, ending_made(&endings[i]));
     PyObject *sites = list ? FILLED(Tuple, contexts, Py_BuildValue("IK", places[i].site, places[i].satisfied)) : NULL;
     free(endings);
@@ -396,7 +398,6 @@ static PyObject *window_counts(Window *window, PyObject *args) {
     if (found) survey_rules(window, pair, &total, satisfied, contexts);
     leave(window);
     if (!found) Py_RETURN_NONE;
-    if (window->broken) return PyErr_NoMemory();
     PyObject *result = NULL, *kept = tuple_of(satisfied, window->automaton.rules), *places = tuple_of(contexts, window->automaton.rules);
     if (kept != NULL && places != NULL) result = PyObject_CallFunction(made_counts, "KOO", total, kept, places);
     Py_XDECREF(kept);
@@ -611,10 +612,10 @@ static PyMethodDef methods[] = {
     {"histories", (PyCFunction)window_histories, METH_NOARGS, "histories()\n--\n\nAll histories that have ended."},
     {"remember", (PyCFunction)window_remember, METH_VARARGS,
      "remember(first, second, endings, contexts)\n--\n\nAdd what earlier runs have counted."},
-    {"start", (PyCFunction)window_start, METH_NOARGS, "start()\n--\n\nTake what is pushed in, in a thread of its own."},
+    {"start", (PyCFunction)window_start, METH_NOARGS, "start()\n--\n\nTake pushed events in, in a thread of its own."},
     {"push", (PyCFunction)window_push, METH_VARARGS, "push(name, site, object)\n--\n\nAppend an event to the stream."},
     {"wait", (PyCFunction)window_wait, METH_VARARGS,
-     "wait(seconds, idle=True)\n--\n\nHand over what was pushed, and wait until a tick is due (1), all is worked off (0; not "
+     "wait(seconds, idle=True)\n--\n\nHand the pushed events over, and wait until a tick is due (1), all is worked off (0; not "
      "without `idle`), or the time is over (-1)."},
     {"resume", (PyCFunction)window_resume, METH_NOARGS, "resume()\n--\n\nGo on after a tick."},
     {"stop", (PyCFunction)window_stop, METH_NOARGS, "stop()\n--\n\nWork everything off, and end the thread."},

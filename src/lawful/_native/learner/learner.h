@@ -324,7 +324,7 @@ typedef struct {
     uint32_t count, last;     /* how often it was taken since all was settled; when, from then on */
     uint32_t effects;         /* the first of them */
     uint32_t name;
-    uint32_t worth;           /* what is saved if it is known, as `credit` counts */
+    uint32_t worth;           /* the saving each time it is found, as `credit` counts */
 } CachedStep;
 
 /* Where steps are found. Those of events that come have neither places nor effects: it is all there is to them. */
@@ -348,7 +348,7 @@ typedef struct {
 
 #define MOST_STEP_EFFECTS 64
 typedef struct {
-    CachedState *states;        /* the first one is that of an object without events */
+    CachedState *states;        /* the first is that of an object without events */
     uint32_t state_count, state_room;
     uint32_t *state_at;       /* hash table */
     size_t state_mask;
@@ -361,10 +361,10 @@ typedef struct {
     uint32_t effect_count, effect_room;
     uint64_t nowhere;         /* the `alone` of steps that end no run */
     uint64_t since;           /* events that had left the window when all was settled */
-    int64_t credit;           /* what was saved, about, and can be spent on steps that are not known; below 0 it rests */
+    int64_t credit;           /* savings, about, to spend on new steps; below 0 the cache rests */
     uint32_t resting, rested; /* events for which it rests; for which it has */
     uint64_t woken;           /* events that had been taken in when it had last rested */
-    /* What is noted while a step is taken that is not known: */
+    /* Notes about the step that is being taken, if it is new: */
     bool noting;              /* it can be known afterwards */
     int noted;
     Effect notes[MOST_STEP_EFFECTS];
@@ -382,7 +382,8 @@ typedef struct LearnChunk {
 typedef struct Window {
     PyObject_HEAD
     Automaton automaton;
-    bool broken;              /* there was no memory */
+    uint64_t *by_kind, *firsts; /* memory for what is asked about one pair: by kind of ending */
+    bool broken;              /* it ran out of memory */
     pthread_mutex_t lock;     /* of all that follows, up to the stream */
     uint64_t taken, expired;  /* events */
     uint64_t size;
@@ -481,7 +482,7 @@ static inline History *history_at(const Histories *histories, uint32_t number) {
     return &histories->blocks[number / HISTORY_BLOCK][number % HISTORY_BLOCK];
 }
 
-/* An object will soon come into the window: what is needed then comes into the cache. First the one, then the other. */
+/* An object will soon come into the window: prefetch its slot, and later its history. */
 #define EVENTS_AHEAD 8
 #define EVENTS_SOON 4
 static inline void history_expect(const Histories *histories, uint64_t object) {
@@ -514,14 +515,14 @@ Name *name_make(Window *window, uint32_t number); /* NULL: no memory */
 static inline Name *name_at(Window *window, uint32_t number) {
     return number < window->name_count && window->names[number].alone ? &window->names[number] : name_make(window, number);
 }
-/* NULL: there is no room for it, or no memory, and then the window is broken. */
+/* NULL: too many pairs; or out of memory, and the window is broken. */
 Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created);
-Pair *pair_find(Window *window, uint32_t first, uint32_t second); /* NULL: there is none, or none any more */
+Pair *pair_find(Window *window, uint32_t first, uint32_t second); /* NULL: unknown, or pruned */
 int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subject *subject, uint32_t last_site);
 void ending_settle(Ending *ending); /* its examples have all counts then */
 void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count); /* as many more of those that there were */
 int pair_context(Pair *pair, uint32_t site, uint64_t satisfied);
-void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind);
+void pair_counts(Window *window, const Pair *pair); /* into `by_kind` of the window: its scenarios */
 void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
 int pair_prune(Window *window, size_t index); /* -1: no memory */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);

@@ -101,7 +101,7 @@ void usages_settle(Window *window, uint32_t number) {
     }
 }
 
-/* Notes a run. The usage has hash, position and what was touched. */
+/* Notes a run. The usage has its hash, position and touched events. */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site,
               uint32_t last_site) {
     Name *name = &window->names[number];
@@ -368,8 +368,9 @@ int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subje
     return 0;
 }
 
-void pair_counts(Window *window, const Pair *pair, uint64_t *by_kind) {
+void pair_counts(Window *window, const Pair *pair) {
     const Automaton *automaton = &window->automaton;
+    uint64_t *by_kind = window->by_kind;
     if (pair->remembered) memcpy(by_kind, pair->remembered, automaton->kinds * sizeof *by_kind);
     else memset(by_kind, 0, automaton->kinds * sizeof *by_kind);
     for (int i = 0; i < pair->ending_count; i++) by_kind[pair->endings[i].kind] += pair->endings[i].count;

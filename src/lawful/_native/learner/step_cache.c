@@ -74,7 +74,7 @@ static void write_down(const Subject *subject, char *to) {
     }
 }
 
-/* The number of the state that a subject is in; 0: there is no room for it. */
+/* The number of the state that a subject is in; 0: no room for it. */
 static uint32_t state_of(StepCache *cache, const Subject *subject) {
     size_t size = size_of(subject->count);
     if (cache->written_size + size > MOST_WRITTEN || cache->state_count == MOST_STATES ||
@@ -130,7 +130,7 @@ static bool table_grow(StepTable *table) {
            TABLE_GROW(table->slots, table->mask, 512, slot->from, cache_hash(slot->from, slot->site));
 }
 
-/* false: there is no room. */
+/* false: no room. */
 static bool table_add(StepTable *table, StepSlot slot) {
     if (table->count == MOST_STEPS || !table_grow(table)) return false;
     size_t at = cache_hash(slot.from, slot.site);
@@ -158,7 +158,7 @@ void cache_add_note(StepCache *cache, Effect effect) {
     else cache->noting = false;
 }
 
-/* false: there is no room. */
+/* false: no room. */
 static bool add_step(StepCache *cache, uint64_t from, uint32_t site, CachedStep step) {
     if (cache->effect_count + MOST_STEP_EFFECTS >= MOST_EFFECTS ||
         !HAS_ROOM(cache->steps, cache->step_count, cache->step_room, 256))
@@ -190,7 +190,7 @@ static bool is_ready(Window *window) {
     return state_of(cache, &nothing) == NOTHING && table_grow(&cache->comes) && table_grow(&cache->leaves);
 }
 
-/* The state to which a step led that was not known; 0: there is none, and nothing is kept. */
+/* The state to which a step led that was not known; 0: it has none, and nothing is kept. */
 static uint32_t state_after(Window *window, Subject *subject) {
     StepCache *cache = &window->cache;
     if (subject->count > MOST_NAMES) return 0;
@@ -204,7 +204,7 @@ static uint32_t state_after(Window *window, Subject *subject) {
         return 0;
     }
     uint32_t to = is_ready(window) ? state_of(cache, subject) : 0;
-    if (!to) cache_clear(window); /* it is full, or there is no memory: it begins anew */
+    if (!to) cache_clear(window); /* full, or out of memory: it begins anew */
     return to;
 }
 

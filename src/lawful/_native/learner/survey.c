@@ -85,15 +85,9 @@ static void count_contexts(const Automaton *automaton, const Pair *pair, uint64_
 }
 
 void survey_rules(Window *window, const Pair *pair, uint64_t *total, uint64_t *satisfied, uint64_t *contexts) {
-    uint64_t *by_kind = malloc(window->automaton.kinds * sizeof *by_kind);
-    if (by_kind == NULL) {
-        window->broken = true;
-        return;
-    }
-    pair_counts(window, pair, by_kind);
-    sum_up(&window->automaton, by_kind, NULL, 0, total, satisfied);
+    pair_counts(window, pair);
+    sum_up(&window->automaton, window->by_kind, NULL, 0, total, satisfied);
     count_contexts(&window->automaton, pair, contexts);
-    free(by_kind);
 }
 
 static int add_candidate(Survey *survey, const Pair *pair, int rule, int kind) {
@@ -103,9 +97,9 @@ static int add_candidate(Survey *survey, const Pair *pair, int rule, int kind) {
 }
 
 /* Section 2.4: only the best enforcing rule speaks. */
-static int group(Window *window, const Pair *pair, uint64_t enforcing, const uint64_t *by_kind, uint64_t *firsts,
-                 Survey *survey) {
+static int group(Window *window, const Pair *pair, uint64_t enforcing, Survey *survey) {
     const Automaton *automaton = &window->automaton;
+    uint64_t *by_kind = window->by_kind, *firsts = window->firsts;
     for (int kind = 0; kind < automaton->kinds; kind++)
         firsts[kind] = by_kind[kind] ? survey_first(window, pair, kind) : 0;
     for (int kind = 0; kind < automaton->kinds; kind++) {
@@ -126,8 +120,6 @@ static int group(Window *window, const Pair *pair, uint64_t enforcing, const uin
 
 int survey_all(Window *window, const Instruction *program, int length, bool prune, Survey *survey) {
     const Automaton *automaton = &window->automaton;
-    uint64_t *by_kind = malloc(2 * automaton->kinds * sizeof *by_kind), *firsts = by_kind + automaton->kinds;
-    if (by_kind == NULL) return -1;
     int failed = 0;
     cache_settle(window);
     size_t kept = 0, count = window->pair_count;
@@ -139,9 +131,7 @@ int survey_all(Window *window, const Instruction *program, int length, bool prun
         }
         uint64_t total, satisfied[MOST_RULES], contexts[MOST_RULES], enforcing = 0;
         int dead = 0;
-        pair_counts(window, pair, by_kind);
-        sum_up(automaton, by_kind, NULL, 0, &total, satisfied);
-        count_contexts(automaton, pair, contexts);
+        survey_rules(window, pair, &total, satisfied, contexts);
         for (int rule = 0; rule < automaton->rules; rule++) {
             int state = judge(program, length, satisfied[rule], total, contexts[rule]);
             if (state == STATE_ENFORCING) {
@@ -157,9 +147,8 @@ int survey_all(Window *window, const Instruction *program, int length, bool prun
         if (prune && dead == automaton->rules && (failed = pair_prune(window, i)) == 0) continue;
         window->pairs[kept++] = pair;
         survey->pairs += enforcing != 0;
-        if (enforcing && !failed) failed = group(window, pair, enforcing, by_kind, firsts, survey);
+        if (enforcing && !failed) failed = group(window, pair, enforcing, survey);
     }
     window->pair_count = kept;
-    free(by_kind);
     return failed;
 }

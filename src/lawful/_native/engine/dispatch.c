@@ -8,6 +8,7 @@
 #include <structmember.h>
 
 #include "engine/dispatch.h"
+#include "events/fields.h"
 #include "events/lazy_event.h"
 #include "messages/inline_check.h"
 
@@ -104,28 +105,13 @@ typedef struct {
     Route known[ROUTES];
 } Dispatch;
 
-static PyObject *text_event, *text_name, *text_target, *text_thread, *text_queue, *text_find, *text_group;
-static PyObject *text_args, *text_kwargs, *text_result, *text_exception, *text_task;
-
-static int setup(void) {
-    if (text_task != NULL) return 0;
-    struct { PyObject **place; const char *text; } words[] = {
-        {&text_event, "event"}, {&text_name, "name"}, {&text_target, "targetId"}, {&text_thread, "thread"},
-        {&text_group, "groupId"}, {&text_queue, "queue"}, {&text_find, "find"}, {&text_args, "argIds"},
-        {&text_kwargs, "kwargIds"}, {&text_result, "resultId"}, {&text_exception, "excId"}, {&text_task, "task"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (*words[i].place == NULL && (*words[i].place = PyUnicode_InternFromString(words[i].text)) == NULL) return -1;
-    return 0;
-}
-
 static PyObject *look_up(PyObject *dict, PyObject *key) { /* borrowed; NULL: there is none, or an error */
     return PyDict_GetItemWithError(dict, key);
 }
 
 /* The id of the object that an event happened to, borrowed; NULL: there is none, or an error. */
 static PyObject *target_of(PyObject *event) {
-    return is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, text_target);
+    return is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, text_targetId);
 }
 
 static PyObject *part_of(PyObject *event, PyObject *key) { /* the same of fields that not all events have */
@@ -344,12 +330,12 @@ static int note_task(PyObject *seen, PyObject *event, PyObject *laws) {
 
 /* These laws have seen all objects that an event mentions. */
 static int note_objects(PyObject *seen, PyObject *event, PyObject *laws) {
-    PyObject *alone[] = {text_target, text_result, text_exception};
+    PyObject *alone[] = {text_targetId, text_resultId, text_excId};
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
-        PyObject *id = alone[i] == text_target ? target_of(event) : part_of(event, alone[i]);
+        PyObject *id = alone[i] == text_targetId ? target_of(event) : part_of(event, alone[i]);
         if (id == NULL ? PyErr_Occurred() != NULL : note_object(seen, id, laws) < 0) return -1;
     }
-    PyObject *args = part_of(event, text_args), *named = part_of(event, text_kwargs);
+    PyObject *args = part_of(event, text_argIds), *named = part_of(event, text_kwargIds);
     if (PyErr_Occurred() || note_task(seen, event, laws) < 0) return -1;
     if (args != NULL && (PyList_Check(args) || PyTuple_Check(args)))
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); i++)
@@ -456,7 +442,6 @@ PyObject *dispatch_batch(PyObject *Py_UNUSED(module), PyObject *args) {
         PyErr_SetString(PyExc_TypeError, "the laws that have seen an object are in a dict");
         return NULL;
     }
-    if (setup() < 0) return NULL;
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(batch); i++) {
         PyObject *event = Py_NewRef(PyList_GET_ITEM(batch, i));
@@ -490,7 +475,7 @@ static int find_object(Found *found, PyObject *id) {
 }
 
 static int find_others(Found *found, PyObject *event) {
-    PyObject *args = part_of(event, text_args), *result = part_of(event, text_result), *named = part_of(event, text_kwargs);
+    PyObject *args = part_of(event, text_argIds), *result = part_of(event, text_resultId), *named = part_of(event, text_kwargIds);
     int done = 1;
     if (args != NULL && PyTuple_Check(args)) return 0;
     if (args != NULL && PyList_Check(args))
@@ -542,7 +527,7 @@ static int keep_entry(PyObject *entry, PyObject *objects, PyObject *plain, Py_ss
         PyObject *group = deferred_event_group(event);
         done = group == NULL ? -1 : find_object(&found, group);
     } else if (done == 0 && is_message(kind)) { /* these are kept by their group alone */
-        PyObject *group = look_up(event, text_group);
+        PyObject *group = look_up(event, text_groupId);
         if (group == NULL) return PyErr_Occurred() ? -1 : 0;
         done = PyLong_CheckExact(group) || PyUnicode_CheckExact(group) ? find_object(&found, group) : 0;
     } else {
@@ -569,7 +554,6 @@ PyObject *keep_recent(PyObject *Py_UNUSED(module), PyObject *args) {
                           &keeps_gone, &room))
         return NULL;
     room += PyDict_GET_SIZE(objects);
-    if (setup() < 0) return NULL;
     for (; place < PyList_GET_SIZE(entries); place++) {
         int done = keep_entry(PyList_GET_ITEM(entries, place), objects, plain, most, keeps_gone, room);
         if (done < 0) return NULL;

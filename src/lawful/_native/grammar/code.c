@@ -7,16 +7,7 @@
    Compared by: tests/laws/grammar/test_machines.py. */
 #include "grammar/grammar.h"
 
-static PyObject *s_args, *s_arg_ids, *s_res, *s_result_id;
-
-static int setup(void) {
-    if (s_args != NULL) return 0;
-    s_arg_ids = PyUnicode_InternFromString("argIds");
-    s_res = PyUnicode_InternFromString("res");
-    s_result_id = PyUnicode_InternFromString("resultId");
-    s_args = PyUnicode_InternFromString("args");
-    return s_args && s_arg_ids && s_res && s_result_id ? 0 : -1;
-}
+#include "events/fields.h"
 
 /* An argument by its position, borrowed; NULL without an error: it is missing. */
 static PyObject *positional(PyObject *event, PyObject *key, int position) {
@@ -37,15 +28,15 @@ static PyObject *load(const GAttribute *attribute, const GSource *source) {
     if (event == NULL) return load_early(attribute, source);
     switch (attribute->kind) {
     case G_PARAMETER:
-        value = positional(event, s_arg_ids, attribute->position);
+        value = positional(event, text_argIds, attribute->position);
         if (value != NULL && value != Py_None) return value;
-        return positional(event, s_args, attribute->position);
+        return positional(event, text_args, attribute->position);
     case G_FIELD:
         return PyDict_GetItemWithError(event, attribute->field);
     default:
-        value = PyDict_GetItemWithError(event, s_result_id);
+        value = PyDict_GetItemWithError(event, text_resultId);
         if (value != NULL && value != Py_None) return value;
-        return PyDict_GetItemWithError(event, s_res);
+        return PyDict_GetItemWithError(event, text_res);
     }
 }
 
@@ -241,7 +232,6 @@ int grammar_run(GMachine *machine, int number, PyObject **registers, const GSour
     const GTransition *transition = tables->transition + number;
     int filled = transition->frame_size + transition->results_size;
     int result = 1;
-    if (setup() < 0) return -1;
     for (int i = 0; i < transition->count; i++) {
         const GInstruction *instruction = transition->instructions + i;
         bool asserts = instruction->kind == G_ASSERT;

@@ -23,7 +23,7 @@ typedef struct {
     int *code;
 } GInstruction;
 
-typedef struct { int state, count; int *values; } GPush;
+typedef struct { int state; int *values; } GPush;
 
 typedef struct {
     int count, pushes, results;
@@ -36,21 +36,19 @@ typedef struct {
 
 typedef struct { GEnding ending; int resume, size; bool lost; } GState;
 typedef struct { GAttributeKind kind; int position; PyObject *field; } GAttribute;
-typedef struct { PyObject *direction; bool reply; int terminal, next; } GMessage;
 
 typedef struct {
     PyObject_HEAD
     Arena arena;
-    int columns, states, transitions, attributes, messages, registers;
+    int columns, states, registers;
     int *table;
     GState *state;
     GTransition *transition;
     GAttribute *attribute;
-    GMessage *message;
     bool can_be_lost;
-    PyObject *by_name;   /* the first message of a name, in `message` */
+    PyObject *by_name;   /* a dict: of each name a list of (direction, is it a reply, terminal) */
     PyObject *group;     /* a text or None */
-    PyObject *constants, *functions; /* tuples */
+    PyObject *fields, *constants, *functions; /* tuples */
     PyObject *undefined;
     PyObject *slow, *lost, *key; /* what is left to Python */
 } GTables;
@@ -111,8 +109,8 @@ typedef struct {
 /* A message without an event, whose terminal is known. 1: taken; 0: not taken, nothing has changed, and the event must be made
    and fed; -1: error. Runs no Python code. `group` caches the group of this key. */
 int grammar_message(GMachine *machine, PyObject *key, PyObject **group, int terminal, const GSource *source);
-/* Undo the last of these steps; two at most. */
-int grammar_take_back(GMachine *machine);
+/* Undo the last step; two at most. 0; -1: nothing to undo, or an error. */
+int grammar_undo(GMachine *machine);
 
 /* code.c */
 int grammar_run(GMachine *machine, int number, PyObject **registers, const GSource *source);

@@ -1,28 +1,15 @@
 /* The machine of a grammar: one stack for each group, and the step that a message takes on it.
 
-   Called by: laws/grammar/native.py for events; messages/inline_check.c for messages without an event.
+   Called by: laws/grammar/monitor.py for events; messages/inline_check.c for messages without an event.
    Must match: laws/grammar/machine.py and steps.py.
    Compared by: tests/laws/grammar/test_machines.py. */
 #include "grammar/grammar.h"
+
+#include "events/fields.h"
+
 #include <structmember.h>
 
 #define MOST_OTHERS 1000 /* names of messages that the view does not have */
-
-static PyObject *s_event, *s_name, *s_group, *s_group_id, *s_reply, *s_send, *s_receive, *nothing;
-
-static int setup(void) {
-    if (nothing != NULL) return 0;
-    s_event = PyUnicode_InternFromString("event");
-    s_name = PyUnicode_InternFromString("name");
-    s_group = PyUnicode_InternFromString("group");
-    s_group_id = PyUnicode_InternFromString("groupId");
-    s_reply = PyUnicode_InternFromString("reply");
-    s_send = PyUnicode_InternFromString("send");
-    s_receive = PyUnicode_InternFromString("receive");
-    if (!s_event || !s_name || !s_group || !s_group_id || !s_reply || !s_send || !s_receive) return -1;
-    nothing = PyDict_New();
-    return nothing == NULL ? -1 : 0;
-}
 
 /* ---- groups ---------------------------------------------------------------------------------------------------- */
 
@@ -158,13 +145,13 @@ static bool same_text(PyObject *a, PyObject *b) {
 }
 
 static bool in_group(const GTables *tables, PyObject *event) {
-    return tables->group == Py_None || same_text(PyDict_GetItemWithError(event, s_group), tables->group);
+    return tables->group == Py_None || same_text(PyDict_GetItemWithError(event, text_group), tables->group);
 }
 
 /* Count a message of the group that is not in the view: it may be misspelled. */
 static int count_other(GMachine *machine, PyObject *event, PyObject *kind, PyObject *name) {
     if (name == NULL || !PyUnicode_CheckExact(name) || kind == NULL) return 0;
-    if (!same_text(kind, s_send) && !same_text(kind, s_receive)) return 0;
+    if (!same_text(kind, text_send) && !same_text(kind, text_receive)) return 0;
     if (!in_group(machine->tables, event)) return 0;
     PyObject *key = PyTuple_Pack(2, kind, name);
     if (key == NULL) return -1;
@@ -186,16 +173,16 @@ static int terminal_of(GMachine *machine, PyObject *event) {
         PyErr_Format(PyExc_TypeError, "an event is a dict, not %.100s", Py_TYPE(event)->tp_name);
         return -2;
     }
-    PyObject *name = PyDict_GetItemWithError(event, s_name);
-    PyObject *kind = PyDict_GetItemWithError(event, s_event);
+    PyObject *name = PyDict_GetItemWithError(event, text_name);
+    PyObject *kind = PyDict_GetItemWithError(event, text_event);
     if (PyErr_Occurred()) return -2;
     if (name != NULL && PyUnicode_CheckExact(name)) {
-        PyObject *first = PyDict_GetItemWithError(tables->by_name, name);
-        if (first != NULL && in_group(tables, event)) {
-            bool reply = PyDict_GetItemWithError(event, s_reply) == Py_True;
-            for (int i = (int)PyLong_AsLong(first); i >= 0; i = tables->message[i].next) {
-                const GMessage *message = tables->message + i;
-                if (message->reply == reply && same_text(kind, message->direction)) return message->terminal;
+        PyObject *messages = PyDict_GetItemWithError(tables->by_name, name);
+        if (messages != NULL && in_group(tables, event)) {
+            bool reply = PyDict_GetItemWithError(event, text_reply) == Py_True;
+            for (Py_ssize_t i = 0; i < PyList_GET_SIZE(messages); i++) {
+                PyObject **message = ((PyTupleObject *)PyList_GET_ITEM(messages, i))->ob_item;
+                if ((message[1] == Py_True) == reply && same_text(kind, message[0])) return (int)PyLong_AsLong(message[2]);
             }
         }
         if (PyErr_Occurred()) return -2;
@@ -205,7 +192,7 @@ static int terminal_of(GMachine *machine, PyObject *event) {
 
 /* The key that identifies a group of this name; a new reference. */
 static PyObject *key_of(GMachine *machine, PyObject *event) {
-    PyObject *key = PyDict_GetItemWithError(event, s_group_id);
+    PyObject *key = PyDict_GetItemWithError(event, text_groupId);
     if (key == NULL) return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     if (key == Py_None || PyLong_CheckExact(key) || PyUnicode_CheckExact(key)) return Py_NewRef(key);
     return PyObject_CallOneArg(machine->tables->key, event);
@@ -341,8 +328,7 @@ int grammar_message(GMachine *machine, PyObject *key, PyObject **found, int term
     return result == NEEDS_EVENT ? 0 : result;
 }
 
-/* Undo the last step. 0; -1: nothing to undo, or an error. */
-static int undo_step(GMachine *machine) {
+int grammar_undo(GMachine *machine) {
     GUndo *undo = &machine->undo[machine->newest];
     PyObject *key = undo->key;
     if (key == NULL) return -1;
@@ -367,8 +353,6 @@ static int undo_step(GMachine *machine) {
     return result;
 }
 
-int grammar_take_back(GMachine *machine) { return undo_step(machine); }
-
 /* Take back the message at this place of the last batch, if it was the last that was taken: it was not sent. Then the one
    before it can be taken back, too. */
 static PyObject *machine_undo(GMachine *machine, PyObject *position) {
@@ -376,7 +360,7 @@ static PyObject *machine_undo(GMachine *machine, PyObject *position) {
     if (at == -1 && PyErr_Occurred()) return NULL;
     GUndo *undo = &machine->undo[machine->newest];
     if (undo->key == NULL || undo->at != at || at == NO_PLACE || machine->busy) Py_RETURN_FALSE;
-    int result = undo_step(machine);
+    int result = grammar_undo(machine);
     if (result < 0 && PyErr_Occurred()) return NULL;
     return PyBool_FromLong(result == 0);
 }
@@ -422,6 +406,8 @@ static int judge(GMachine *machine) {
     if (!PySet_GET_SIZE(machine->unsure)) return 0;
     if (enter(machine) < 0) return -1;
     int result = 0;
+    PyObject *nothing = PyDict_New();
+    if (nothing == NULL) result = -1;
     machine->silent = 1; /* the trace may go on: missing values cause no warning */
     while (result == 0 && PySet_GET_SIZE(machine->unsure)) {
         PyObject *key = PySet_Pop(machine->unsure);
@@ -442,6 +428,7 @@ static int judge(GMachine *machine) {
         Py_DECREF(key);
     }
     machine->silent = machine->busy = 0;
+    Py_XDECREF(nothing);
     return result;
 }
 
@@ -520,7 +507,6 @@ static PyObject *machine_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO:GrammarMachine", names, &GrammarTablesType, &tables, &start,
                                      &warn))
         return NULL;
-    if (setup() < 0) return NULL;
     GMachine *machine = (GMachine *)type->tp_alloc(type, 0);
     if (machine == NULL) return NULL;
     machine->tables = (GTables *)Py_NewRef(tables);

@@ -13,16 +13,6 @@
 #define DEEPEST_CALL 200 /* frames that are searched for the caller */
 #define KEPT 256         /* a power of two */
 
-static PyObject *text_self, *text_groupId, *text_callerId;
-
-static int setup(void) {
-    if (text_callerId != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(self) TEXT(groupId) TEXT(callerId)
-#undef TEXT
-    return 0;
-}
-
 /* Recently used results. All are strong references. */
 struct GroupCalls {
     struct {
@@ -81,7 +71,7 @@ static PyObject *role_of(MessageCache *cache, PyCodeObject *code, const PyTypeOb
     if (*codes != NULL && is_entry_of(*codes, code) && is_entry_of(*types, type)) return PyTuple_GET_ITEM(*types, 1);
     PyObject *entry = inner_entry(cache_lookup(cache, CALLER_ROLES, (PyObject *)code), type);
     if (entry == NULL) return NULL;
-    PyObject *number = PyLong_FromVoidPtr(code), *outer = number ? PyDict_GetItemWithError(cache->tables[CALLER_ROLES], number) : NULL;
+    PyObject *number = PyLong_FromVoidPtr(code), *outer = number ? PyDict_GetItemWithError(cache->refs.tables[CALLER_ROLES], number) : NULL;
     Py_XDECREF(number);
     if (outer == NULL) return NULL;
     Py_XSETREF(*codes, Py_NewRef(outer));
@@ -138,10 +128,7 @@ static bool find_caller(Tracer *tracer, MessageCache *cache, RunFrame *frame, Ca
 /* ---- the message --------------------------------------------------------------------------------------------------------- */
 
 static int set_id(PyObject *header, PyObject *key, Id id) {
-    PyObject *number = PyLong_FromUnsignedLongLong(id);
-    int failed = number == NULL ? -1 : PyDict_SetItem(header, key, number);
-    Py_XDECREF(number);
-    return failed;
+    return set_taken(header, key, PyLong_FromUnsignedLongLong(id));
 }
 
 enum { OF_CALLER, OF_TARGET, OF_ALL }; /* whose id a group has */
@@ -255,7 +242,7 @@ static int check_call(Tracer *tracer, MessageCache *cache, CodeInfo *info, RunFr
 }
 
 int group_call_start(Tracer *tracer, MessageCache *cache, CodeInfo *info, RunFrame *frame) {
-    if (cache->inline_check == Py_None || cache->disabled || info->groups || setup() < 0) return ASK_PYTHON;
+    if (cache->inline_check == Py_None || cache->disabled || info->groups) return ASK_PYTHON;
     PyObject *entry_point = cache_lookup(cache, ENTRY_POINTS, (PyObject *)info->code);
     if (entry_point == NULL || !PyTuple_CheckExact(entry_point) || PyTuple_GET_SIZE(entry_point) != 2) return ASK_PYTHON;
     int answer = check_call(tracer, cache, info, frame, entry_point);

@@ -10,20 +10,10 @@
    1.06 with 20 KB texts when violations raise; 1.05 and 1.01 when they are only reported. */
 #include "messages/inline_check.h"
 
+#include "events/fields.h"
 #include "grammar/grammar.h"
 
 #include <structmember.h>
-
-static PyObject *text_args, *text_argIds, *text_task, *text_file, *text_line, *text_thread, *text_time, *text_process,
-    *text_group;
-
-static int setup(void) {
-    if (text_group != NULL) return 0;
-#define TEXT(name) if ((text_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    TEXT(args) TEXT(argIds) TEXT(task) TEXT(file) TEXT(line) TEXT(thread) TEXT(time) TEXT(process)
-#undef TEXT
-    return (text_group = PyUnicode_InternFromString("groupId")) == NULL ? -1 : 0;
-}
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------- */
 
@@ -35,46 +25,26 @@ void inline_steps_free(InlineStep *steps, int count) {
     PyMem_Free(steps);
 }
 
-static int inline_step_fill(InlineStep *step, PyObject *given, PyObject *headers) {
-    PyObject *machine;
-    if (!PyTuple_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "a step is a tuple");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(given, "iO!i", &step->event, &GrammarMachineType, &machine, &step->terminal)) return -1;
-    bool fits = step->event >= 0 && step->event < PyTuple_GET_SIZE(headers) && step->terminal >= 0 &&
-                step->terminal < ((GMachine *)machine)->tables->columns - 1;
-    step->key = fits ? PyDict_GetItemWithError(PyTuple_GET_ITEM(headers, step->event), text_group) : NULL;
-    if (step->key == NULL || !(PyLong_CheckExact(step->key) || PyUnicode_CheckExact(step->key))) {
-        PyErr_SetString(PyExc_ValueError, "no step of this message");
-        return -1;
-    }
-    step->machine = Py_NewRef(machine);
-    return 0;
-}
-
 int inline_steps_new(PyObject *given, PyObject *headers, InlineStep **steps) {
     *steps = NULL;
     if (given == Py_None) return 0;
-    if (setup() < 0) return -1;
-    Py_ssize_t count = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : 0;
-    if (count < 1 || count > MAX_STEPS) {
-        PyErr_Format(PyExc_ValueError, "steps are a tuple of 1 to %d", MAX_STEPS);
-        return -1;
+    int count = (int)PyTuple_GET_SIZE(given), made = 0;
+    InlineStep *all = PyMem_Calloc((size_t)count, sizeof(InlineStep));
+    if (all == NULL) PyErr_NoMemory();
+    for (; all != NULL && made < count; made++) {
+        InlineStep *step = all + made;
+        PyObject *item = PyTuple_GET_ITEM(given, made);
+        if (!PyArg_ParseTuple(item, "iO!i", &step->event, &GrammarMachineType, &step->machine, &step->terminal)) break;
+        if ((step->key = PyDict_GetItemWithError(PyTuple_GET_ITEM(headers, step->event), text_groupId)) == NULL) break;
+        Py_INCREF(step->machine);
     }
-    InlineStep *made = PyMem_Calloc((size_t)count, sizeof(InlineStep));
-    if (made == NULL) {
-        PyErr_NoMemory();
-        return -1;
+    if (all != NULL && made == count) {
+        *steps = all;
+        return count;
     }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (inline_step_fill(made + i, PyTuple_GET_ITEM(given, i), headers) < 0) {
-            inline_steps_free(made, (int)count);
-            return -1;
-        }
-    }
-    *steps = made;
-    return (int)count;
+    if (all != NULL) inline_steps_free(all, made);
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the header of the message has no group");
+    return -1;
 }
 
 /* ---- deferred events ---------------------------------------------------------------------------------------------------- */
@@ -83,7 +53,7 @@ int inline_steps_new(PyObject *given, PyObject *headers, InlineStep **steps) {
 typedef struct DeferredData {
     MessageData message;
     PyObject *key; /* of the group; the header keeps it alive */
-    int event;     /* which of the message's events; -1: dropped */
+    int event;     /* which of the message's events */
     int number;    /* of the event since the last `take`, from 0 */
 } DeferredData;
 
@@ -125,14 +95,8 @@ static PyObject *argument_list(const MessageData *message, bool objects) {
     return list;
 }
 
-static int set_taken(PyObject *event, PyObject *key, PyObject *value) {
-    int failed = value == NULL ? -1 : PyDict_SetItem(event, key, value);
-    Py_XDECREF(value);
-    return failed;
-}
-
 PyObject *message_event(const MessageData *message, int event) {
-    PyObject *made = setup() < 0 ? NULL : PyDict_Copy(PyTuple_GET_ITEM(message->headers, event));
+    PyObject *made = PyDict_Copy(PyTuple_GET_ITEM(message->headers, event));
     if (made == NULL) return NULL;
     if (set_taken(made, text_args, argument_list(message, false)) < 0 ||
         (message->objects && set_taken(made, text_argIds, argument_list(message, true)) < 0) ||
@@ -190,22 +154,21 @@ static int count_group(GroupCounts *seen, const PyObject *key) {
     return 0;
 }
 
-/* Drop what no finding can show: of each group the first event and the last `max_per_group` are kept, and the last `max_overall`
-   of all. Returns how many are left. */
-static int prune(DeferredData *deferred, int count, int max_per_group, int max_overall) {
+/* Drop what no finding can show: of each group the first event and the last `max_per_group` are kept, and the last
+   `max_overall` of all. */
+static void prune(InlineCheck *inline_check) {
+    DeferredData *deferred = inline_check->deferred;
+    int count = inline_check->used, old = count - inline_check->max_overall, kept = 0;
     GroupCounts ahead = {0}, back = {0};
-    bool first[MAX_DEFERRED];
-    for (int i = 0; i < count - max_overall; i++) first[i] = count_group(&ahead, deferred[i].key) == 0;
-    for (int i = count; i--;) {
-        bool late = count_group(&back, deferred[i].key) < max_per_group;
-        if (i < count - max_overall && !late && !first[i]) deferred[i].event = -1;
-    }
-    int kept = 0;
+    bool shown[MAX_DEFERRED];
+    for (int i = 0; i < count; i++) shown[i] = i >= old || count_group(&ahead, deferred[i].key) == 0;
+    for (int i = count; i--;) shown[i] |= count_group(&back, deferred[i].key) < inline_check->max_per_group;
     for (int i = 0; i < count; i++) {
-        if (deferred[i].event < 0) deferred_data_drop(&deferred[i]);
+        if (!shown[i]) deferred_data_drop(&deferred[i]);
         else if (kept++ != i) deferred[kept - 1] = deferred[i];
     }
-    return kept;
+    inline_check->used = kept;
+    inline_check->prune_at = kept < PRUNE_AT / 2 ? PRUNE_AT : 2 * kept;
 }
 
 static void keep(InlineCheck *inline_check, const InlineStep *steps, int count, const MessageData *message) {
@@ -221,9 +184,7 @@ static void keep(InlineCheck *inline_check, const InlineStep *steps, int count, 
         Py_INCREF(message->file);
     }
     if (message->thread > inline_check->thread) inline_check->thread = message->thread;
-    if (inline_check->used < inline_check->prune_at) return;
-    inline_check->used = prune(inline_check->deferred, inline_check->used, inline_check->max_per_group, inline_check->max_overall);
-    inline_check->prune_at = inline_check->used < PRUNE_AT / 2 ? PRUNE_AT : 2 * inline_check->used;
+    if (inline_check->used >= inline_check->prune_at) prune(inline_check);
 }
 
 int inline_check_message(InlineCheck *inline_check, InlineStep *steps, int count, const MessageData *message) {
@@ -241,13 +202,12 @@ int inline_check_message(InlineCheck *inline_check, InlineStep *steps, int count
         return 1;
     }
     while (taken)
-        if (grammar_take_back((GMachine *)steps[--taken].machine) < 0) result = -1;
+        if (grammar_undo((GMachine *)steps[--taken].machine) < 0) result = -1;
     if (result < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "the step of a message could not be undone");
     return result;
 }
 
 static PyObject *inline_check_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(keywords)) {
-    if (setup() < 0) return NULL;
     InlineCheck *inline_check = (InlineCheck *)type->tp_alloc(type, 0);
     if (inline_check == NULL) return NULL;
     inline_check->deferred = PyMem_Malloc(MAX_DEFERRED * sizeof(DeferredData));
@@ -260,43 +220,32 @@ static PyObject *inline_check_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 static void inline_check_dealloc(InlineCheck *inline_check) {
     while (inline_check->used) deferred_data_drop(&inline_check->deferred[--inline_check->used]);
     PyMem_Free(inline_check->deferred);
-    PyMem_Free(inline_check->spare);
     Py_TYPE(inline_check)->tp_free((PyObject *)inline_check);
 }
 
 static PyObject *entry_of(long long number, DeferredData *data) { /* steals the data */
-    PyObject *self = deferred_event_new(data), *entry = PyTuple_New(2), *at = PyLong_FromLongLong(number);
-    if (self == NULL || entry == NULL || at == NULL) {
-        Py_XDECREF(self);
-        Py_XDECREF(entry);
-        Py_XDECREF(at);
-        return NULL;
-    }
-    PyTuple_SET_ITEM(entry, 0, at);
-    PyTuple_SET_ITEM(entry, 1, self);
-    PyObject_GC_UnTrack(entry); /* it is in no reference cycle, and many are kept for long */
+    PyObject *entry = Py_BuildValue("(LN)", number, deferred_event_new(data));
+    if (entry != NULL) PyObject_GC_UnTrack(entry); /* it is in no reference cycle, and many are kept for long */
     return entry;
 }
 
-/* Messages may be checked while this allocates: they go into another array. */
 static PyObject *inline_check_take(InlineCheck *inline_check, PyObject *argument) {
     long long first = PyLong_AsLongLong(argument);
     if (first == -1 && PyErr_Occurred()) return NULL;
-    DeferredData *more = inline_check->spare ? inline_check->spare : PyMem_Malloc(MAX_DEFERRED * sizeof(DeferredData)), *deferred = inline_check->deferred;
-    if (more == NULL) return PyErr_NoMemory();
-    int count = inline_check->count, kept = prune(deferred, inline_check->used, inline_check->max_per_group, inline_check->max_overall);
-    inline_check->deferred = more;
-    inline_check->spare = NULL;
+    char enabled = inline_check->enabled;
+    inline_check->enabled = 0; /* allocating may run code of the program: its messages need their events meanwhile */
+    prune(inline_check);
+    PyObject *entries = PyList_New(0);
+    for (int i = 0; i < inline_check->used; i++) {
+        DeferredData *data = inline_check->deferred + i;
+        PyObject *entry = entry_of(first + data->number, data);
+        if (entry == NULL || (entries != NULL && PyList_Append(entries, entry) < 0)) Py_CLEAR(entries);
+        Py_XDECREF(entry);
+    }
+    int count = inline_check->count;
     inline_check->count = inline_check->used = 0;
     inline_check->prune_at = PRUNE_AT;
-    PyObject *entries = PyList_New(kept);
-    for (int i = 0; i < kept; i++) {
-        PyObject *entry = entries == NULL ? (deferred_data_drop(&deferred[i]), NULL) : entry_of(first + deferred[i].number, &deferred[i]);
-        if (entry != NULL) PyList_SET_ITEM(entries, i, entry);
-        else Py_CLEAR(entries);
-    }
-    if (inline_check->spare == NULL) inline_check->spare = deferred;
-    else PyMem_Free(deferred);
+    inline_check->enabled = enabled;
     return entries == NULL ? NULL : Py_BuildValue("iN", count, entries);
 }
 

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #define MAX_EVENTS 8     /* of one message */
-#define MAX_STEPS 16     /* of all laws, for one message */
 #define MAX_DEFERRED 4096 /* deferred events that are kept */
 #define PRUNE_AT 512     /* at so many they are pruned: little memory stays in the processor's cache */
 #define MAX_MARKED 64    /* most arguments of a message that has objects among them */
@@ -37,7 +36,6 @@ typedef struct {
     char enabled;             /* may messages be checked now? */
     unsigned long version;    /* of the laws: steps of another version are invalid */
     struct DeferredData *deferred;
-    struct DeferredData *spare; /* another array of the same size, or NULL */
     int used, prune_at;       /* entries of `deferred`, and at how many they are pruned next */
     int count;                /* of checked messages since the last `take` */
     int max_per_group, max_overall; /* how many of the last ones to keep */

@@ -12,17 +12,17 @@ static PyObject *message_cache_new(PyTypeObject *type, PyObject *args, PyObject 
     PyObject *specs, *tables, *keys, *matches;
     int plain_names;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!p:MessageCache", names, &PyDict_Type, &specs, &PyTuple_Type, &tables,
-                                     &PyTuple_Type, &keys, &PyTuple_Type, &matches, &plain_names) || messages_setup() < 0)
+                                     &PyTuple_Type, &keys, &PyTuple_Type, &matches, &plain_names))
         return NULL;
     bool fits = PyTuple_GET_SIZE(tables) == TABLES;
     for (int i = 0; fits && i < TABLES; i++) fits = PyDict_CheckExact(PyTuple_GET_ITEM(tables, i));
     if (!fits) return PyErr_Format(PyExc_TypeError, "the tables are a tuple of %d dicts", TABLES);
     MessageCache *self = (MessageCache *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    for (int i = 0; i < TABLES; i++) self->tables[i] = Py_NewRef(PyTuple_GET_ITEM(tables, i));
-    self->specs = Py_NewRef(specs);
-    self->keys = Py_NewRef(keys);
-    self->matches = Py_NewRef(matches);
+    for (int i = 0; i < TABLES; i++) self->refs.tables[i] = Py_NewRef(PyTuple_GET_ITEM(tables, i));
+    self->refs.specs = Py_NewRef(specs);
+    self->refs.keys = Py_NewRef(keys);
+    self->refs.matches = Py_NewRef(matches);
     self->plain_names = plain_names;
     self->put = Py_NewRef(Py_None);
     self->get = Py_NewRef(Py_None);
@@ -32,47 +32,17 @@ static PyObject *message_cache_new(PyTypeObject *type, PyObject *args, PyObject 
     return (PyObject *)self;
 }
 
+#define REFS (sizeof(((MessageCache *)NULL)->refs) / sizeof(PyObject *))
+
 static int message_cache_traverse(MessageCache *self, visitproc visit, void *arg) {
-    Py_VISIT(self->specs);
-    Py_VISIT(self->keys);
-    Py_VISIT(self->matches);
-    for (int table = 0; table < TABLES; table++) {
-        Py_VISIT(self->tables[table]);
-        for (int i = 0; i < RECENT; i++) {
-            Py_VISIT(self->recent[table][i].weak);
-            Py_VISIT(self->recent[table][i].value);
-        }
-    }
-    for (int i = 0; i < RECENT_NAMES; i++) Py_VISIT(self->names[i].specs);
-    for (int i = 0; i < HITS; i++) {
-        Py_VISIT(self->hits[i].routes);
-        Py_VISIT(self->hits[i].party);
-    }
+    PyObject **refs = (PyObject **)&self->refs;
+    for (size_t i = 0; i < REFS; i++) Py_VISIT(refs[i]);
     return 0;
 }
 
 static int message_cache_clear(MessageCache *self) {
-    Py_CLEAR(self->specs);
-    Py_CLEAR(self->keys);
-    Py_CLEAR(self->matches);
-    for (int table = 0; table < TABLES; table++) {
-        Py_CLEAR(self->tables[table]);
-        for (int i = 0; i < RECENT; i++) {
-            Py_CLEAR(self->recent[table][i].weak);
-            Py_CLEAR(self->recent[table][i].value);
-        }
-    }
-    for (int i = 0; i < RECENT_NAMES; i++) {
-        Py_CLEAR(self->names[i].name);
-        Py_CLEAR(self->names[i].specs);
-    }
-    for (int i = 0; i < RECENT_IDS; i++) Py_CLEAR(self->ids[i]);
-    for (int i = 0; i < HITS; i++) {
-        Py_CLEAR(self->hits[i].routes);
-        Py_CLEAR(self->hits[i].name);
-        Py_CLEAR(self->hits[i].party);
-        Py_CLEAR(self->hits[i].route);
-    }
+    PyObject **refs = (PyObject **)&self->refs;
+    for (size_t i = 0; i < REFS; i++) Py_CLEAR(refs[i]);
     group_calls_clear(self);
     return 0;
 }
@@ -130,13 +100,13 @@ PyTypeObject MessageCacheType = {
 /* An entry does not change as long as its object lives. */
 PyObject *cache_lookup(MessageCache *cache, int table, PyObject *key) {
     size_t home = identity_slot(key, RECENT - 1);
-    PyObject *weak = cache->recent[table][home].weak;
-    if (weak != NULL && ((PyWeakReference *)weak)->wr_object == key) return cache->recent[table][home].value;
-    PyObject *number = PyLong_FromVoidPtr(key), *entry = number ? PyDict_GetItemWithError(cache->tables[table], number) : NULL;
+    PyObject *weak = cache->refs.recent[table][home].weak;
+    if (weak != NULL && ((PyWeakReference *)weak)->wr_object == key) return cache->refs.recent[table][home].value;
+    PyObject *number = PyLong_FromVoidPtr(key), *entry = number ? PyDict_GetItemWithError(cache->refs.tables[table], number) : NULL;
     Py_XDECREF(number);
     if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2 || !is_entry_of(entry, key)) return NULL;
     PyObject *value = PyTuple_GET_ITEM(entry, 1);
-    Py_XSETREF(cache->recent[table][home].weak, Py_NewRef(PyTuple_GET_ITEM(entry, 0)));
-    Py_XSETREF(cache->recent[table][home].value, Py_NewRef(value));
+    Py_XSETREF(cache->refs.recent[table][home].weak, Py_NewRef(PyTuple_GET_ITEM(entry, 0)));
+    Py_XSETREF(cache->refs.recent[table][home].value, Py_NewRef(value));
     return value;
 }

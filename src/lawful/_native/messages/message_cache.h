@@ -25,6 +25,12 @@ enum {
     TABLES
 };
 
+/* A recently used route. */
+typedef struct {
+    PyObject *routes, *name, *party; /* only compared: the dict of dicts, and its keys */
+    PyObject *route;
+} RouteHit;
+
 /* The fields that every message needs come first. */
 struct MessageCache {
     PyObject_HEAD
@@ -46,27 +52,25 @@ struct MessageCache {
         unsigned version; /* of the class of queues; 0: none yet */
         int index;
     } bound;             /* where queues of this class keep `_maxsize` */
-    struct {
-        PyObject *name, *specs; /* strong references: a name, and what messages of it may be */
-    } names[RECENT_NAMES];
-    struct {
-        PyObject *routes, *name, *party; /* strong references, only compared: the dict of dicts, and its keys */
-        Route *route;
-    } hits[HITS];
-    struct {
-        PyObject *weak, *value; /* strong references: the entry */
-    } recent[TABLES][RECENT];
-    PyObject *ids[RECENT_IDS]; /* or NULL */
-    PyObject *tables[TABLES];
     struct GroupCalls *group_calls; /* recently used roles and routes of calls, or NULL */
-    PyObject *specs;     /* a dict: what messages of a name may be; (): no view names it */
-    PyObject *keys;      /* a tuple: keys under which a dict has the name of its message */
-    PyObject *matches;   /* a tuple of functions: does the name of a task put it into a group? */
+    struct {
+        struct {
+            PyObject *name, *specs; /* what messages of a name may be */
+        } names[RECENT_NAMES];
+        RouteHit hits[HITS];
+        struct {
+            PyObject *weak, *value; /* the entry */
+        } recent[TABLES][RECENT];
+        PyObject *ids[RECENT_IDS];
+        PyObject *tables[TABLES];
+        PyObject *specs;     /* a dict: what messages of a name may be; (): no view names it */
+        PyObject *keys;      /* a tuple: keys under which a dict has the name of its message */
+        PyObject *matches;   /* a tuple of functions: does the name of a task put it into a group? */
+    } refs;                  /* strong references and nothing else, or NULL */
 };
 
 /* The value that a table has for an object; borrowed; NULL: nothing. */
 PyObject *cache_lookup(MessageCache *cache, int table, PyObject *key);
-int messages_setup(void); /* makes the constants of messages.c; -1: error */
 /* Is this the entry of an object? */
 static inline bool is_entry_of(PyObject *entry, const void *key) {
     PyObject *weak = PyTuple_GET_ITEM(entry, 0);

@@ -12,16 +12,6 @@
 
 #include <structmember.h>
 
-static PyObject *text_alias, *text_maxsize, *text_queue, *zero;
-
-int messages_setup(void) {
-    if (text_queue != NULL) return 0;
-    if ((zero = PyLong_FromLong(0)) == NULL) return -1; /* a singleton of the interpreter */
-    if ((text_alias = PyUnicode_InternFromString("alias")) == NULL) return -1;
-    if ((text_maxsize = PyUnicode_InternFromString("_maxsize")) == NULL) return -1;
-    return (text_queue = PyUnicode_InternFromString("_queue")) == NULL ? -1 : 0;
-}
-
 static bool has_surrogates(PyObject *text) {
     int kind = PyUnicode_KIND(text);
     if (kind == PyUnicode_1BYTE_KIND) return false;
@@ -176,7 +166,8 @@ static bool is_boundless(MessageCache *cache, PyObject *queue) {
     PyTypeObject *type = Py_TYPE(queue);
     if (cache->bound.version == 0 || cache->bound.version != type->tp_version_tag) return false;
     PyObject *most = object_field(queue, cache->bound.index);
-    return most == zero;
+    return most != NULL && PyLong_CheckExact(most) && PyUnstable_Long_IsCompact((PyLongObject *)most) &&
+           PyUnstable_Long_CompactValue((PyLongObject *)most) == 0;
 }
 
 /* Remember where queues of this class keep their limit. */
@@ -195,7 +186,7 @@ static NOT_INLINE int is_full_slowly(MessageCache *cache, QueueReader *reader, P
     bool known = most >= 0 || (size != NULL && !PyErr_Occurred() && PyLong_CheckExact(size));
     Py_XDECREF(size);
     if (known && most > 0) {
-        inside = reader->standard ? PyObject_GetAttr(queue, text_queue) : NULL;
+        inside = reader->standard ? PyObject_GetAttr(queue, text_inner_queue) : NULL;
         Py_ssize_t count = inside == NULL ? -1 : PyObject_Size(inside);
         Py_XDECREF(inside);
         if (count >= 0) return count >= most;
@@ -244,8 +235,8 @@ static bool has_telling_name(MessageCache *cache, PyObject *task) {
     }
     if (name == Py_None) Py_SETREF(name, PyObject_CallMethod(task, "get_name", NULL));
     bool telling = name == NULL || !PyUnicode_CheckExact(name);
-    for (Py_ssize_t i = 0; !telling && i < PyTuple_GET_SIZE(cache->matches); i++) {
-        PyObject *found = PyObject_CallOneArg(PyTuple_GET_ITEM(cache->matches, i), name);
+    for (Py_ssize_t i = 0; !telling && i < PyTuple_GET_SIZE(cache->refs.matches); i++) {
+        PyObject *found = PyObject_CallOneArg(PyTuple_GET_ITEM(cache->refs.matches, i), name);
         telling = found != Py_None;
         Py_XDECREF(found);
     }
@@ -259,7 +250,7 @@ static PyCodeObject *coroutine_code(PyObject *coroutine) { /* a new reference */
 
 /* An id as a number, mostly the same object as last time; a new reference, or NULL. */
 static PyObject *id_number(MessageCache *cache, Id id) {
-    PyObject **known = &cache->ids[id & (RECENT_IDS - 1)];
+    PyObject **known = &cache->refs.ids[id & (RECENT_IDS - 1)];
     if (*known == NULL || PyLong_AsUnsignedLongLong(*known) != id) {
         PyObject *number = PyLong_FromUnsignedLongLong(id);
         if (number == NULL) return NULL;
@@ -299,9 +290,11 @@ bool cache_is_outdated(MessageCache *cache, unsigned long version) {
 /* The route of a message of this name, from a dict of dicts; a new reference, or NULL. */
 static Route *find_route(MessageCache *cache, QueueReader *reader, PyObject *all, PyObject *name, PyObject *party) {
     size_t home = ((uintptr_t)all >> 5 ^ (uintptr_t)name >> 4 ^ (uintptr_t)party >> 4 ^ (uintptr_t)party >> 10) & (HITS - 1);
-    if (cache->hits[home].routes == all && cache->hits[home].name == name && cache->hits[home].party == party &&
-        cache->hits[home].route->shared == reader->shared && !cache_is_outdated(cache, cache->hits[home].route->version))
-        return (Route *)Py_NewRef((PyObject *)cache->hits[home].route);
+    RouteHit *hit = &cache->refs.hits[home];
+    const Route *known = (Route *)hit->route;
+    if (hit->routes == all && hit->name == name && hit->party == party && known->shared == reader->shared &&
+        !cache_is_outdated(cache, known->version))
+        return (Route *)Py_NewRef(hit->route);
     PyObject *routes = PyDict_GetItemWithError(all, name);
     if (routes == NULL || !PyDict_CheckExact(routes)) return NULL;
     PyObject *alias = party == Py_None || PyLong_CheckExact(party) ? Py_NewRef(party) : PyObject_GetAttr(party, text_alias);
@@ -310,10 +303,10 @@ static Route *find_route(MessageCache *cache, QueueReader *reader, PyObject *all
     Py_XDECREF(alias);
     if (route == NULL || !Py_IS_TYPE(route, &RouteType) || cache_is_outdated(cache, ((Route *)route)->version)) return NULL;
     ((Route *)route)->shared = reader->shared;
-    Py_XSETREF(cache->hits[home].routes, Py_NewRef(all));
-    Py_XSETREF(cache->hits[home].name, Py_NewRef(name));
-    Py_XSETREF(cache->hits[home].party, Py_NewRef(party));
-    Py_XSETREF(cache->hits[home].route, (Route *)Py_NewRef(route));
+    Py_XSETREF(hit->routes, Py_NewRef(all));
+    Py_XSETREF(hit->name, Py_NewRef(name));
+    Py_XSETREF(hit->party, Py_NewRef(party));
+    Py_XSETREF(hit->route, Py_NewRef(route));
     return (Route *)Py_NewRef(route);
 }
 
@@ -343,8 +336,8 @@ static PyObject *name_of(MessageCache *cache, PyObject *item, PyObject **name_so
     } else if (PyUnicode_CheckExact(item)) {
         name = item;
     } else if (PyDict_CheckExact(item)) {
-        for (Py_ssize_t i = 0; name == NULL && i < PyTuple_GET_SIZE(cache->keys); i++) {
-            name = PyDict_GetItemWithError(item, *name_source = PyTuple_GET_ITEM(cache->keys, i));
+        for (Py_ssize_t i = 0; name == NULL && i < PyTuple_GET_SIZE(cache->refs.keys); i++) {
+            name = PyDict_GetItemWithError(item, *name_source = PyTuple_GET_ITEM(cache->refs.keys, i));
             if (name != NULL && !PyUnicode_Check(name)) name = NULL;
         }
     } else {
@@ -477,15 +470,15 @@ static PyObject *specs_of(MessageCache *cache, PyObject **name) {
     if (*name == NULL) return NULL;
     Py_hash_t hash = text_hash(*name);
     size_t home = (size_t)hash & (RECENT_NAMES - 1);
-    PyObject *known = cache->names[home].name;
+    PyObject *known = cache->refs.names[home].name;
     if (known == *name || (known != NULL && text_hash(known) == hash && PyUnicode_Compare(known, *name) == 0)) {
         *name = known;
-        return cache->names[home].specs;
+        return cache->refs.names[home].specs;
     }
-    PyObject *specs = PyDict_GetItemWithError(cache->specs, *name);
+    PyObject *specs = PyDict_GetItemWithError(cache->refs.specs, *name);
     if (specs == NULL || !PyTuple_CheckExact(specs)) return NULL;
-    Py_XSETREF(cache->names[home].name, Py_NewRef(*name));
-    Py_XSETREF(cache->names[home].specs, Py_NewRef(specs));
+    Py_XSETREF(cache->refs.names[home].name, Py_NewRef(*name));
+    Py_XSETREF(cache->refs.names[home].specs, Py_NewRef(specs));
     return specs;
 }
 
@@ -515,7 +508,7 @@ static int on_put(Tracer *tracer, MessageCache *cache, RunFrame *frame, PyObject
 
 /* The next message in a queue, a new reference; NULL: none, or ask Python. */
 static PyObject *next_of(QueueReader *reader, PyObject *queue) {
-    PyObject *inside = reader->next == UNKNOWN_NEXT ? NULL : PyObject_GetAttr(queue, text_queue);
+    PyObject *inside = reader->next == UNKNOWN_NEXT ? NULL : PyObject_GetAttr(queue, text_inner_queue);
     PyObject *item = inside == NULL ? NULL : PySequence_GetItem(inside, reader->next == FIRST ? 0 : -1);
     Py_XDECREF(inside);
     return item;

@@ -25,24 +25,12 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObj
 }
 
 static int reader_traverse(QueueReader *self, visitproc visit, void *arg) {
-    Py_VISIT(self->task);
-    Py_VISIT(self->party);
-    Py_VISIT(self->early_senders);
-    Py_VISIT(self->specs_by_name);
-    Py_VISIT(self->reported);
-    Py_VISIT(self->routes);
-    Py_VISIT(self->shared_routes);
+    for (int i = 0; i < READER_REFS; i++) Py_VISIT((&self->task)[i]);
     return 0;
 }
 
 static int reader_clear(QueueReader *self) {
-    Py_CLEAR(self->task);
-    Py_CLEAR(self->party);
-    Py_CLEAR(self->early_senders);
-    Py_CLEAR(self->specs_by_name);
-    Py_CLEAR(self->reported);
-    Py_CLEAR(self->routes);
-    Py_CLEAR(self->shared_routes);
+    for (int i = 0; i < READER_REFS; i++) Py_CLEAR((&self->task)[i]);
     return 0;
 }
 

@@ -5,8 +5,11 @@
 #include "messages/inline_check.h"
 #include "tracer/tracer.h"
 
+#define READER_REFS 7
+
 typedef struct {
     PyObject_HEAD
+    /* References, from `task` to `shared_routes`: */
     PyObject *task;     /* the last reader: a weak reference, or None */
     PyObject *party;    /* the group of the reader; None: nobody has read yet */
     PyObject *early_senders, *specs_by_name, *reported; /* only Python uses these */

@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from lawful.laws.grammar.compiled_grammar import Assert, Instruction, Load, Transition
+from lawful.laws.grammar.compiled_grammar import Assert, CompiledGrammar, Instruction, Load, Transition
 from lawful.laws.grammar.evaluation import Failed, Run, steps_of
 from lawful.laws.grammar.machine import Dispatch, group_key
 from lawful.laws.grammar.resolved_grammar import CallTerm, ConstantTerm, OperationTerm, Register, Term
@@ -17,7 +17,6 @@ from lawful.laws.rml.values import UNDEFINED
 
 # The numbers of grammar.h.
 _LOAD, _SET, _ASSERT = range(3)
-_PARAMETER, _FIELD, _RESULT = range(3)
 _REGISTER, _CONSTANT = range(2)
 _OPS = {"==": 2, "!=": 3, "<": 4, "<=": 5, ">": 6, ">=": 7, "+": 8, "-": 9, "*": 10, "neg": 11, "!": 12}
 _AND_THEN, _OR_ELSE, _CONDITION, _SIZE, _CALL, _ELSEWHERE = range(13, 19)
@@ -27,8 +26,7 @@ _DEEPEST = 60  # operands that may wait
 def tables(core: ModuleType, steps: Steps, dispatch: Dispatch) -> Any:
     """The compiled grammar for the C core. What it leaves to Python runs the functions of the Python machine."""
     compiled = steps.compiled
-    encoder = _Encoder(compiled.attributes)
-    transitions = tuple(encoder.transition(each) for each in compiled.transitions)
+    encoder = _Encoder(compiled)
 
     @cache
     def instructions(number: int) -> list[Run]:
@@ -45,12 +43,9 @@ def tables(core: ModuleType, steps: Steps, dispatch: Dispatch) -> Any:
         return steps.is_lost(Cell(state, values, None, 0))
 
     return core.GrammarTables(
-        columns=compiled.columns,
-        table=compiled.table,
-        states=tuple((state.ending, state.resume, len(state.names), bool(state.lost)) for state in compiled.states),
-        transitions=transitions,
-        attributes=tuple(_attribute(each.parameter, each.field) for each in compiled.attributes),
-        messages=tuple((each.method.text, each.direction, each.reply) for each in compiled.grammar.terminals),
+        numbers=encoder.numbers,
+        by_name=dispatch.by_name,
+        fields=tuple(load.field for load in compiled.attributes),
         constants=tuple(encoder.constants),
         functions=tuple(encoder.functions),
         group=dispatch.group,
@@ -61,26 +56,33 @@ def tables(core: ModuleType, steps: Steps, dispatch: Dispatch) -> Any:
     )
 
 
-def _attribute(parameter: int | None, field: str | None) -> tuple[int, int, str | None]:
-    if parameter is not None:
-        return _PARAMETER, parameter, None
-    return (_RESULT, 0, None) if field is None else (_FIELD, 0, field)
-
-
 class _Encoder:
-    def __init__(self, attributes: list[Load]) -> None:
-        self._attributes = attributes
+    """The tables as one list of numbers, in the order in which tables.c reads them."""
+
+    def __init__(self, compiled: CompiledGrammar) -> None:
+        self._attributes = compiled.attributes
         self.constants: list[Any] = []
         self.functions: list[Callable[..., Any]] = []
+        self.numbers = [compiled.columns, len(compiled.states), len(compiled.transitions)]
+        for state in compiled.states:
+            self.numbers += (state.ending, state.resume, len(state.names), bool(state.lost))
+        self.numbers += compiled.table
+        self.numbers += (-1 if load.parameter is None else load.parameter for load in compiled.attributes)
+        for transition in compiled.transitions:
+            self._transition(transition)
 
-    def transition(self, made: Transition) -> tuple[Any, ...]:
-        code = tuple(self._instruction(each) for each in made.code)
-        frames = tuple((frame.state, frame.values) for frame in made.frames)
-        return code, frames, made.results, made.taken, made.frame_size, made.results_size
+    def _transition(self, made: Transition) -> None:
+        sizes = len(made.results), len(made.code), len(made.frames)
+        self.numbers += (made.taken, made.frame_size, made.results_size, *sizes, *made.results)
+        for instruction in made.code:
+            kind, attribute, code = self._instruction(instruction)
+            self.numbers += (kind, attribute, len(code), *code)
+        for frame in made.frames:
+            self.numbers += (frame.state, *frame.values)
 
-    def _instruction(self, instruction: Instruction) -> tuple[int, int, tuple[int, ...]]:
+    def _instruction(self, instruction: Instruction) -> tuple[int, int, list[int]]:
         if isinstance(instruction, Load):
-            return _LOAD, self._attributes.index(instruction), ()
+            return _LOAD, self._attributes.index(instruction), []
         asserts = isinstance(instruction, Assert)
         term = instruction.condition if isinstance(instruction, Assert) else instruction.value
         code: list[int] = []
@@ -88,7 +90,7 @@ class _Encoder:
             self._expression(term, code, 1)
         except _Elsewhere:
             code = [_ELSEWHERE]
-        return _ASSERT if asserts else _SET, 0, tuple(code)
+        return _ASSERT if asserts else _SET, 0, code
 
     def _expression(self, term: Term, code: list[int], depth: int) -> None:
         if depth > _DEEPEST:

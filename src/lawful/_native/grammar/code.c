@@ -10,7 +10,7 @@
 #include "events/fields.h"
 
 /* An argument by its position, borrowed; NULL without an error: it is missing. */
-static PyObject *positional(PyObject *event, PyObject *key, int position) {
+static inline PyObject *positional(PyObject *event, PyObject *key, int position) {
     PyObject *list = PyDict_GetItemWithError(event, key);
     if (list == NULL || !PyList_CheckExact(list) || position >= PyList_GET_SIZE(list)) return NULL;
     return PyList_GET_ITEM(list, position);

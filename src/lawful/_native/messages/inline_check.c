@@ -224,7 +224,10 @@ static void inline_check_dealloc(InlineCheck *inline_check) {
 }
 
 static PyObject *entry_of(long long number, DeferredData *data) { /* steals the data */
-    PyObject *entry = Py_BuildValue("(LN)", number, deferred_event_new(data));
+    PyObject *event = deferred_event_new(data), *at = PyLong_FromLongLong(number);
+    PyObject *entry = event == NULL || at == NULL ? NULL : PyTuple_Pack(2, at, event);
+    Py_XDECREF(event);
+    Py_XDECREF(at);
     if (entry != NULL) PyObject_GC_UnTrack(entry); /* it is in no reference cycle, and many are kept for long */
     return entry;
 }

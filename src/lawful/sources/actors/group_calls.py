@@ -34,9 +34,8 @@ class GroupCalls:
     def __init__(self, messages: MessageSource) -> None:
         self._messages = messages
         self.callers: WeakTable[dict[int, Any]] = WeakTable()  # of code, by classes: sides
-        self.entry_points: WeakTable[tuple[bool, dict[CallerRole, dict[int, Any]]]] = (
-            WeakTable()
-        )  # of code: methods? by sides and classes
+        # Of code: is it a method, and the patterns of its calls by roles and classes.
+        self.entry_points: WeakTable[tuple[bool, dict[CallerRole, dict[int, Any]]]] = WeakTable()
         self._types: WeakTable[WeakTable[CallerRole]] = WeakTable()
         self._patterns: WeakTable[dict[CallerRole, WeakTable[Pattern]]] = WeakTable()
         self.asked: Counter[int] = Counter()  # how often `learn` was called, by the ids of code objects
@@ -59,45 +58,20 @@ class GroupCalls:
         if entry_point is None or inline_judge is None or (asked > _EAGER_LIMIT and asked % _LATER_RATE):
             return
         self._messages.learn_types(args)
-        found, role = self._caller(code)
-        if not found or (role is not None and role[0] == _OBJECT and sender.object is target):
+        role = self._caller(code)
+        if role is not None and role[0] == _OBJECT and sender.object is target:
             return
         headers = self._messages.events.headers(specs, sender, receiver, target)
-        given = tuple(
-            self._template(header, spec, sender, receiver) for header, spec in self._with_specs(headers, specs)
-        )
+        given = tuple(_template(header, sender, receiver) for header in headers)
         if len(headers) > _MAX_EVENTS or [self._filled(each, sender, target) for each in given] != headers:
             return
-        inline_steps, version = (
-            inline_judge.inline_steps(headers)
-            if headers
-            else (None, 0 if inline_judge.inline_check is None else inline_judge.inline_check.version)
-        )
+        inline_steps, version = inline_judge.inline_steps(headers)
         patterns = self._patterns.get(code)
         assert patterns is not None
         if role not in patterns:
             patterns[role] = WeakTable()
             entry_point[1][role] = patterns[role].entries
         patterns[role].put(type(target), (given, inline_steps, version))
-
-    def _with_specs(self, headers: list[Event], specs: tuple[MessageSpec, ...]) -> list[tuple[Event, MessageSpec]]:
-        """Each header with its message of a view: both are in the same order."""
-        found, rest = [], iter(specs)
-        for header in headers:
-            for spec in rest:
-                if (spec.direction, spec.name, spec.reply) == (header["event"], header["name"], False) and (
-                    spec.group is None or spec.group == header["group"]
-                ):
-                    found.append((header, spec))
-                    break
-        return found
-
-    def _template(self, header: Event, spec: MessageSpec, sender: Party, receiver: Party) -> tuple[Event, int]:
-        party = sender if spec.direction == "send" else receiver
-        begin = {key: header[key] for key in ("event", "name", "group")}
-        if party.key is not None and party.key is party.object:
-            return begin, _OF_CALLER if party is sender else _OF_TARGET
-        return begin | {"groupId": header["groupId"]}, _OF_ALL
 
     def _filled(self, given: tuple[Event, int], sender: Party, target: Any) -> Event:
         """The header that the C core will make of a template."""
@@ -115,7 +89,7 @@ class GroupCalls:
 
     # -- the caller -------------------------------------------------------------------------------
 
-    def _caller(self, callee: CodeType) -> tuple[bool, CallerRole]:
+    def _caller(self, callee: CodeType) -> CallerRole:
         """The role of the caller on the stack. The roles of all frames on the way are remembered."""
         frame = program_frame()
         if frame is not None and frame.f_code is callee:
@@ -125,9 +99,9 @@ class GroupCalls:
                 break
             role = self._role(frame)
             if role is not None and role[0] != _SOMEBODY:
-                return True, role
+                return role
             frame = frame.f_back
-        return True, None
+        return None
 
     def _role(self, frame: FrameType) -> CallerRole:
         code = frame.f_code
@@ -153,6 +127,15 @@ class GroupCalls:
         if module is not None:
             return _MODULE, module.names, self._messages.events.number(module), owner is not None
         return None if owner is None else (_SOMEBODY, (), None, True)
+
+
+def _template(header: Event, sender: Party, receiver: Party) -> tuple[Event, int]:
+    """A header without the ids of objects, and whose id its group has."""
+    party = sender if header["event"] == "send" else receiver
+    begin = {key: header[key] for key in ("event", "name", "group")}
+    if party.key is not None and party.key is party.object:
+        return begin, _OF_CALLER if party is sender else _OF_TARGET
+    return begin | {"groupId": header["groupId"]}, _OF_ALL
 
 
 def _candidate(frame: FrameType) -> Any:

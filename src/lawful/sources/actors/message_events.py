@@ -12,8 +12,6 @@ from lawful.sources.actors.values import add_answer, add_values
 from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python.tracer_protocol import Event
 
-Answer = tuple[list[Event], object] | None
-
 
 class Endpoint(NamedTuple):
     """The group at one end of a call, by its id, so that the group is not kept alive."""
@@ -30,6 +28,10 @@ class PendingReply(NamedTuple):
     receiver: Endpoint
     target: Any  # the id of the called object
     number: int
+
+
+Answer = tuple[list[Event], Any] | None
+"""The events of a call, and what `on_return` is given when it ends: a `PendingReply`, a function, or None."""
 
 
 class MessageEvents:
@@ -54,12 +56,7 @@ class MessageEvents:
             end = call.receiver if spec.direction == "send" else call.sender
             if not end.names or (spec.group is not None and spec.group not in end.names):
                 continue
-            event: Event = {
-                "event": spec.direction,
-                "name": spec.name,
-                "group": spec.group or end.names[0],
-                "groupId": end.number,
-            }
+            event = _header(spec, end.names, end.number)
             if call.target is not None:
                 event["targetId"] = call.target
             event["reply"] = True
@@ -112,7 +109,9 @@ class MessageEvents:
             party = sender if spec.direction == "send" else receiver
             if spec.reply or not party.is_of(spec.group):
                 continue
-            event = self._header(spec, party, target)
+            event = _header(spec, party.names, self.number(party))
+            if target is not None:
+                event["targetId"] = party.number if target is party.key else self.identity(target)
             caller = sender.object
             if caller is not None:
                 event["callerId"] = self.number(sender) if caller is sender.key else self.identity(caller)
@@ -129,17 +128,6 @@ class MessageEvents:
             number = party.number = self.identity(party.key)
         return number
 
-    def _header(self, spec: MessageSpec, party: Party, target: Any) -> Event:
-        event: Event = {
-            "event": spec.direction,
-            "name": spec.name,
-            "group": spec.group or party.names[0],
-            "groupId": self.number(party),
-        }
-        if target is not None:
-            event["targetId"] = party.number if target is party.key else self.identity(target)
-        return event
-
     def _count(self, events: list[Event], sender: Any) -> None:
         counter = self._sent.get(sender) or self._sent.put(sender, itertools.count(1))
         number = next(counter)
@@ -151,3 +139,7 @@ class MessageEvents:
         """The id of an object. A stand-in has the id of its object."""
         stands_for = self.stand_ins.get(type(value))
         return self.identify(value) if stands_for is None else stands_for(value)
+
+
+def _header(spec: MessageSpec, names: tuple[str, ...], number: Any) -> Event:
+    return {"event": spec.direction, "name": spec.name, "group": spec.group or names[0], "groupId": number}

@@ -35,20 +35,16 @@ class PykkaActors:
             messages.carries("pykka._actor", "Actor._handle_receive", self._handles, Want.ON_RETURN)
 
     def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        answer = self._report(args[0], args[1], answerable=False)
-        return None if answer is None else (answer[0], None)
+        return self._report(args[0], args[1], answerable=False)
 
     def _ask(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
         message: Any = args[1]
-        answer = self._report(args[0], message, answerable=True)
-        if answer is None:
-            return None
-        call: Any = answer[1]
+        events, call = self._report(args[0], message, answerable=True) or ([], None)
         if call is not None:
             self._asked[id(message)] = message, call
             if len(self._asked) > _MOST_ASKED:
                 self._asked.popitem(last=False)
-        return answer[0], None
+        return events, None
 
     def _report(self, ref: Any, message: Any, *, answerable: bool) -> Answer:
         messages = self._messages

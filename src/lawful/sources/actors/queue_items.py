@@ -57,12 +57,9 @@ def _of_sequence(item: tuple[Any, ...]) -> QueueItem | None:
     first, rest = item[0], item[1:]
     if type(first) in (int, float) and rest:  # a priority
         return read(rest[0]) if len(rest) == 1 else _of_sequence(rest)
-    future = None
-    for each in rest:
-        if id(type(each)) not in PRIMITIVE and is_future(each):
-            future = each
-            rest = tuple(other for other in rest if other is not future)
-            break
+    future = next((each for each in rest if id(type(each)) not in PRIMITIVE and is_future_class(type(each))), None)
+    if future is not None:
+        rest = tuple(other for other in rest if other is not future)
     if type(first) is str:
         args, kwargs = _spread(rest)
         return QueueItem(first, None, args, kwargs, future)
@@ -98,13 +95,10 @@ def _of_dict(item: dict[Any, Any]) -> QueueItem | None:
     key = next((each for each in NAMES if isinstance(item.get(each), str)), None)
     if key is None:
         return None
-    rest = {name: value for name, value in item.items() if name != key and isinstance(name, str)}
-    future = next((value for value in rest.values() if is_future(value)), None)
-    rest = {name: value for name, value in rest.items() if value is not future or future is None}
+    rest, future = _without_future({name: each for name, each in item.items() if name != key and isinstance(name, str)})
     args = rest.pop("args", ())
     if isinstance(rest.get("kwargs"), dict):
-        inner = rest.pop("kwargs")
-        rest.update(inner)
+        rest |= rest.pop("kwargs")
     return QueueItem(item[key], None, tuple(args) if isinstance(args, list | tuple) else (args,), rest or None, future)
 
 
@@ -119,8 +113,7 @@ def _of_object(item: Any) -> QueueItem | None:
         fields = {each.name: getattr(item, each.name, None) for each in dataclasses.fields(item)}
     else:
         fields = {name: value for name, value in getattr(item, "__dict__", {}).items() if not name.startswith("_")}
-    future = next((value for value in fields.values() if is_future(value)), None)
-    fields = {name: value for name, value in fields.items() if value is not future or future is None}
+    fields, future = _without_future(fields)
     return QueueItem(kind.__name__, None, (), fields or None, future, ordered=True)
 
 
@@ -142,8 +135,15 @@ def plain_fields(kind: type) -> tuple[str, ...] | None:
     return fields
 
 
-def is_future(value: Any) -> bool:
-    """Is it one of asyncio's futures? (If nobody has loaded asyncio, nothing is.)"""
-    asyncio = sys.modules.get("asyncio")
-    future = getattr(asyncio, "Future", None)
-    return future is not None and isinstance(value, future)
+def _without_future(fields: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The fields without the future for the reply, and that."""
+    future = next((value for value in fields.values() if is_future_class(type(value))), None)
+    if future is None:
+        return fields, None
+    return {name: value for name, value in fields.items() if value is not future}, future
+
+
+def is_future_class(kind: type) -> bool:
+    """Is it the class of asyncio's futures, or one that inherits from it?"""
+    future = getattr(sys.modules.get("asyncio"), "Future", None)
+    return future is not None and issubclass(kind, future)

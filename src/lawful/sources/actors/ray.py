@@ -78,8 +78,7 @@ class RayActors:
         if not fitting:
             return None
         sender = self._messages.groups_of.current()
-        answer = self._messages.events.message(fitting, sender, receiver, actor, values, named, answerable=False)
-        return None if answer is None else (answer[0], None)
+        return self._messages.events.message(fitting, sender, receiver, actor, values, named, answerable=False)
 
     def _known(self, id: str, name: str) -> tuple[_Actor, Party]:
         known = self._actors.get(id)

@@ -29,7 +29,7 @@ Verdict = dict[str, Any] | None
 
 _NAME: Final = "remote_judge"
 _PERIOD: Final = 100  # milliseconds between two looks whether it is over
-_REPLY: Final = 1.0  # seconds in which the client must take the answer
+_PATIENCE: Final = 1.0  # seconds in which the client must send its question, and take the answer
 _PAUSE: Final = 0.01  # seconds before another try, if too many clients wait
 _BACKLOG: Final = 128
 _CHUNK: Final = 65536
@@ -43,13 +43,7 @@ def ask(folder: str, events: list[Event], timeout: float = TIMEOUT) -> Verdict:
     try:
         connection.settimeout(_left(end))
         connection.sendall(msgspec.json.encode(events) + b"\n", _NO_SIGNAL)
-        answer = b""
-        while not answer.endswith(b"\n"):
-            connection.settimeout(_left(end))
-            chunk = connection.recv(_CHUNK)
-            if not chunk:
-                raise ConnectionError("there was no answer")
-            answer += chunk
+        answer = _read_line(connection, end)
     finally:
         connection.close()
     try:
@@ -57,6 +51,17 @@ def ask(folder: str, events: list[Event], timeout: float = TIMEOUT) -> Verdict:
     except msgspec.DecodeError as error:
         raise ConnectionError("there was half an answer") from error
     return verdict
+
+
+def _read_line(connection: _socket.socket, end: float) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        connection.settimeout(_left(end))
+        chunk = connection.recv(_CHUNK)
+        if not chunk:
+            raise ConnectionError("the other side closed the connection")
+        line += chunk
+    return line
 
 
 def _connected(path: str, end: float) -> _socket.socket:
@@ -106,10 +111,8 @@ class QuestionServer:
         self._listener.setblocking(False)
         self._poll = select.poll()
         self._poll.register(self._listener.fileno(), select.POLLIN)
-        self._ready: list[tuple[int, int]] = []
-        self._clients: dict[int, _socket.socket] = {}  # without an answer yet, by descriptor
-        self._questions: dict[int, bytes] = {}  # what has arrived of them
-        self._thread = Flusher(self._serve, 0.0, self._wait)
+        self._client: _socket.socket | None = None  # that is being answered
+        self._thread = Flusher(self._serve, 0.0, lambda: bool(self._poll.poll(_PERIOD)))
 
     def start(self) -> None:
         self._thread.start()
@@ -119,58 +122,29 @@ class QuestionServer:
         self._thread.stop(wait=wait)
         with suppress(OSError):
             os.unlink(self._path)
-        self._close()
+        self._listener.close()
 
     def after_fork_in_child(self) -> None:
         """Close the child's copies, so that no client waits for them. The parent goes on answering."""
         self._thread.forget()
-        self._close()
-
-    def _close(self) -> None:
-        for connection in (self._listener, *self._clients.values()):
-            connection.close()
-        self._clients, self._questions = {}, {}
-
-    def _wait(self) -> bool:
-        self._ready = self._poll.poll(_PERIOD)
-        return bool(self._ready)
+        self._listener.close()
+        if self._client is not None:
+            self._client.close()
 
     def _serve(self) -> None:
-        for descriptor, _ in self._ready:
-            if descriptor in self._clients:
-                self._receive(descriptor)
-            else:
-                self._accept_client()
-
-    def _accept_client(self) -> None:
         try:
             descriptor, _ = self._listener._accept()  # type: ignore[attr-defined]  # `accept` is Python's
         except OSError:  # the client is gone again
             return
-        connection = _socket.socket(fileno=descriptor)
-        connection.setblocking(False)
-        self._clients[descriptor], self._questions[descriptor] = connection, b""
-        self._poll.register(descriptor, select.POLLIN)
-
-    def _receive(self, descriptor: int) -> None:
-        connection = self._clients[descriptor]
-        try:
-            chunk = connection.recv(_CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            chunk = b""
-        question = self._questions[descriptor] = self._questions[descriptor] + chunk
-        if chunk and not question.endswith(b"\n"):
-            return
-        self._poll.unregister(descriptor)
-        del self._clients[descriptor], self._questions[descriptor]
+        self._client = connection = _socket.socket(fileno=descriptor)
         # The client may have given up. Its messages count all the same, because later ones follow from them.
         try:
+            question = _read_line(connection, clock.monotonic() + _PATIENCE)
             verdict = self._judge(msgspec.json.decode(question, type=list[Event]))
-            connection.settimeout(_REPLY)
+            connection.settimeout(_PATIENCE)
             connection.sendall(msgspec.json.encode(verdict) + b"\n", _NO_SIGNAL)
         except (OSError, msgspec.DecodeError):
             pass
         finally:
+            self._client = None
             connection.close()

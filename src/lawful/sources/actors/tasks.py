@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lawful.sources.actors.groups import NOBODY, Party, current_task
-from lawful.sources.actors.queue_items import NAMES, QueueItem, plain_fields, read
+from lawful.sources.actors.queue_items import NAMES, QueueItem, is_future_class, plain_fields, read
 from lawful.sources.actors.values import is_object
 from lawful.sources.actors.weak_table import WeakTable
 from lawful.sources.python.tracer_protocol import Event, Want
@@ -132,13 +132,13 @@ class TaskQueues:
             fitting = self._fitting(specs, party, target)
             if len(reader.specs_by_name) < _MAX_ROUTES:
                 reader.specs_by_name[item.name] = fitting
-        if self._new_route is not None and self._is_plain(value, item):
-            self._learn_route(reader, item, fitting, party, target, fitting[0].parameters if fitting else ())
+        if self._is_plain(value, item):
+            self._learn_sender(reader, item, fitting, party, target, fitting[0].parameters if fitting else ())
         return self._report(item, fitting, party, target)
 
     def _is_plain(self, value: Any, item: QueueItem) -> bool:
         """Can the C core read such a message?"""
-        if item.future is not None:
+        if self._new_route is None or item.future is not None:
             return False
         kind = type(value)
         if kind is tuple:
@@ -151,7 +151,7 @@ class TaskQueues:
                 self._shapes.put(kind, (item.name, fields))
         return kind is str or self._shapes.get(kind) is not None
 
-    def _learn_route(
+    def _learn_sender(
         self,
         reader: _Reader,
         item: QueueItem,
@@ -160,32 +160,38 @@ class TaskQueues:
         target: Any,
         parameters: tuple[str, ...],
     ) -> None:
-        """Let the C core report such messages from now on."""
-        assert self._new_route is not None
+        """Let the C core report such messages of this sender from now on."""
         task = current_task()
         if task is None:
             return
         sender = self._messages.groups_of.of_task(task)
-        self.learn_types((*item.args, *(item.kwargs or {}).values()))
         if not sender.names:
             self._learn_ungrouped(task, sender.object)
-        if sender.alias is ...:
-            sender.alias = self._messages.events.identity(sender.object)
-        routes = reader.routes.setdefault(item.name, {})
         headers = self._messages.events.headers(specs, sender, party, target)
-        if len(reader.routes) <= _MAX_ROUTES:
-            self._keep_route(routes, sender if sender.alias is False else sender.alias, headers, target, parameters)
+        self._learn_route(reader.routes, item, sender, headers, target, parameters)
 
-    def _keep_route(
-        self, routes: dict[Any, Any], known_by: Any, headers: list[Event], target: Any, parameters: tuple[str, ...]
+    def _learn_route(
+        self,
+        all_routes: dict[str, dict[Any, Any]],
+        item: QueueItem,
+        party: Party,
+        headers: list[Event],
+        target: Any,
+        parameters: tuple[str, ...],
     ) -> None:
+        """Keep a route of messages with this name; `party` is its sender, or one of several readers."""
         assert self._new_route is not None
-        if len(headers) > _MAX_EVENTS:
+        self.learn_types((*item.args, *(item.kwargs or {}).values()))
+        if party.alias is ...:
+            party.alias = self._messages.events.identity(party.object)
+        routes = all_routes.setdefault(item.name, {})
+        if len(all_routes) > _MAX_ROUTES or len(headers) > _MAX_EVENTS:
             return
         if len(routes) >= _MAX_ROUTES:
             routes.clear()
-        inline_judge = self._messages.inline_judge
-        inline_steps, version = (None, 0) if inline_judge is None else inline_judge.inline_steps(headers)
+        judge = self._messages.inline_judge
+        inline_steps, version = (None, 0) if judge is None else judge.inline_steps(headers)
+        known_by = party if party.alias is False else party.alias
         routes[known_by] = self._new_route(tuple(headers), target, parameters, inline_steps, version)
 
     def learn_types(self, values: Iterable[Any]) -> None:
@@ -214,24 +220,33 @@ class TaskQueues:
     def _has_own_id(self, kind: type) -> bool:
         return kind not in self._messages.events.stand_ins and not is_future_class(kind)
 
-    def _sender(self) -> Party:
-        return self._messages.groups_of.current()
-
     def _fitting(self, specs: Iterable[MessageSpec], receiver: Party, target: Any) -> tuple[MessageSpec, ...]:
         return tuple(spec for spec in specs if self._is_for(spec, receiver, target))
 
     def _report(self, item: QueueItem, specs: tuple[MessageSpec, ...], receiver: Party, target: Any) -> Answer:
         if not specs:
             return None
-        values, named = item.arguments(specs[0].parameters)
-        answer = self._messages.events.message(
-            specs, self._sender(), receiver, target, values, named, answerable=item.future is not None
-        )
-        if answer is None:
-            return None
-        if item.future is not None and answer[1] is not None:
-            self._calls.put(item.future, answer[1])  # type: ignore[arg-type]
-        return self._messages.placed(answer[0], target), None
+        sender = self._messages.groups_of.current()
+        events = self._sent(item, specs, sender, receiver, target, specs[0].parameters)
+        return self._messages.placed(events, target), None
+
+    def _sent(
+        self,
+        item: QueueItem,
+        specs: tuple[MessageSpec, ...],
+        sender: Party,
+        receiver: Party,
+        target: Any,
+        parameters: tuple[str, ...],
+    ) -> list[Event]:
+        """The events of a message. If it has a future, that will get the reply."""
+        values, named = item.arguments(parameters)
+        answerable = item.future is not None
+        answer = self._messages.events.message(specs, sender, receiver, target, values, named, answerable=answerable)
+        events, call = answer or ([], None)
+        if item.future is not None and call is not None:
+            self._calls.put(item.future, call)
+        return events
 
     def _is_for(self, spec: MessageSpec, receiver: Party, target: Any) -> bool:
         """Is this the receiver that the view names?"""
@@ -241,20 +256,14 @@ class TaskQueues:
 
     def _put_early(self, reader: _Reader, value: Any, item: QueueItem, specs: tuple[MessageSpec, ...]) -> Answer:
         """Report that it is sent. Its reception is reported when the reader is known."""
-        sender = self._sender()
-        values, named = item.arguments(specs[0].parameters)
+        sender = self._messages.groups_of.current()
         sent = tuple(spec for spec in specs if spec.direction == "send" or spec.reply)
-        answer = self._messages.events.message(
-            sent, sender, NOBODY, item.target, values, named, answerable=item.future is not None
-        )
-        call: Any = None if answer is None else answer[1]
-        if item.future is not None and call is not None:
-            self._calls.put(item.future, call)
+        events = self._sent(item, sent, sender, NOBODY, item.target, specs[0].parameters)
         if not reader.shared:
             reader.early_senders[id(value)] = sender
-        elif self._new_route is not None and item.target is None and self._is_plain(value, item):
-            self._learn_route(reader, item, sent, NOBODY, None, specs[0].parameters)
-        return None if answer is None else (answer[0], None)
+        elif item.target is None and self._is_plain(value, item):
+            self._learn_sender(reader, item, sent, NOBODY, None, specs[0].parameters)
+        return events, None
 
     # -- receiving --------------------------------------------------------------------------------
 
@@ -301,10 +310,9 @@ class TaskQueues:
         call = None if item.future is None else self._calls.get(item.future)
         if call is None:
             return None
-        target = None if party.object is None else self._messages.events.identity(party.object)
-        return self._calls.put(
-            item.future, call._replace(receiver=self._messages.events.endpoint(party), target=target)
-        )
+        events = self._messages.events
+        target = None if party.object is None else events.identity(party.object)
+        return self._calls.put(item.future, call._replace(receiver=events.endpoint(party), target=target))
 
     def _received(self, item: QueueItem, sender: Party, party: Party, call: PendingReply | None) -> list[Event]:
         target = item.target if item.target is not None else party.object
@@ -334,41 +342,31 @@ class TaskQueues:
             reader.reported.discard(id(value))
             return []
         party = self._messages.groups_of.of_task(task)
-        if self._new_route is not None and item.target is None and reader.next and self._is_plain(value, item):
-            self._learn_shared_route(reader, item, party)
+        if item.target is None and reader.next and self._is_plain(value, item):
+            specs, target = self._receptions(item, party, party.object), party.object
+            headers = self._messages.events.headers(specs, NOBODY, party, target)
+            parameters = specs[0].parameters if specs else ()
+            self._learn_route(reader.shared_routes, item, party, headers, target, parameters)
         return self._received(item, NOBODY, party, self._found(item, party))
-
-    def _learn_shared_route(self, reader: _Reader, item: QueueItem, party: Party) -> None:
-        """Let the C core report such messages from now on, for this reader."""
-        target = party.object
-        specs = self._receptions(item, party, target)
-        headers = self._messages.events.headers(specs, NOBODY, party, target) if specs else []
-        self.learn_types((*item.args, *(item.kwargs or {}).values()))
-        if party.alias is ...:
-            party.alias = self._messages.events.identity(party.object)
-        routes = reader.shared_routes.setdefault(item.name, {})
-        if len(reader.shared_routes) <= _MAX_ROUTES:
-            known_by = party if party.alias is False else party.alias
-            self._keep_route(routes, known_by, headers, target, specs[0].parameters if specs else ())
 
     # -- answering --------------------------------------------------------------------------------
 
     def _answers(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        call = self._calls.get(args[0]) if args else None
-        if call is None or len(args) < 2:
-            return None
-        return self._messages.events.reply(self._by_whom(call), args[1], None), None
+        return self._reply(args[0], args[1], None) if len(args) == 2 else None
 
     def _fails(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Answer:
-        call = self._calls.get(args[0]) if args else None
-        if call is None or len(args) < 2:
+        if len(args) < 2:
             return None
         kind = args[1] if isinstance(args[1], type) else type(args[1])
-        return self._messages.events.reply(self._by_whom(call), None, self._messages.class_name(kind)), None
+        return self._reply(args[0], None, self._messages.class_name(kind))
 
-    def _by_whom(self, call: PendingReply) -> PendingReply:
-        known = call.receiver.number is not None
-        return call if known else call._replace(receiver=self._messages.events.endpoint(self._sender()))
+    def _reply(self, future: Any, result: Any, exception: str | None) -> Answer:
+        call, events = self._calls.get(future), self._messages.events
+        if call is None:
+            return None
+        if call.receiver.number is None:
+            call = call._replace(receiver=events.endpoint(self._messages.groups_of.current()))
+        return events.reply(call, result, exception), None
 
 
 def _is_standard(kind: type) -> bool:
@@ -392,14 +390,6 @@ def _next(kind: Any) -> int:
 
 def _is_future_method(name: str) -> Any:
     def fits(function: Any, receiver: type | None) -> bool:
-        if getattr(function, "__name__", None) != name or receiver is None:
-            return False
-        return is_future_class(receiver)
+        return getattr(function, "__name__", None) == name and receiver is not None and is_future_class(receiver)
 
     return fits
-
-
-def is_future_class(kind: type) -> bool:
-    """Is it the class of asyncio's futures, or one that inherits from it?"""
-    future = getattr(sys.modules.get("asyncio"), "Future", None)
-    return future is not None and issubclass(kind, future)

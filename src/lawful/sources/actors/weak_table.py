@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -12,27 +13,14 @@ class WeakTable(Generic[T]):
     """Values for objects, until these are collected. Values for objects without weak references are not kept."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], T]] = {}
-
-    @property
-    def entries(self) -> dict[int, tuple[weakref.ref[Any], T]]:
-        """By the ids of objects, for the C core."""
-        return self._known
+        self.entries: dict[int, tuple[weakref.ref[Any], T]] = {}  # by the ids of objects; the C core reads it
 
     def get(self, key: Any) -> T | None:
-        found = self._known.get(id(key))
+        found = self.entries.get(id(key))
         return found[1] if found is not None and found[0]() is key else None
 
     def put(self, key: Any, value: T) -> T:
-        number = id(key)
-        known = self._known
-        try:
-            known[number] = weakref.ref(key, lambda _: known.pop(number, None) and None), value
-        except TypeError:  # there are no weak references to it
-            return value
+        number, entries = id(key), self.entries
+        with suppress(TypeError):  # there may be no weak references to it
+            entries[number] = weakref.ref(key, lambda _: entries.pop(number, None) and None), value
         return value
-
-    def pop(self, key: Any) -> T | None:
-        found = self.get(key)
-        self._known.pop(id(key), None)
-        return found

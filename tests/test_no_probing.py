@@ -28,7 +28,7 @@ FOREIGN = {
         "kwargs",
         "value",
     },
-    "sources/actors/tasks.py": {"Future", "Queue", "_queue", "cr_code"},
+    "sources/actors/tasks.py": {"Queue", "_queue", "cr_code"},
     "sources/actors/values.py": {"_fields"},
     "sources/python/tracer_choice.py": {"Tracer", "tracer_core"},  # the C core can be built without the tracer
     "testing/plugin.py": {"numprocesses", "tx", "workeroutput"},

@@ -145,5 +145,6 @@ def _without_future(fields: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 def is_future_class(kind: type) -> bool:
     """Is it the class of asyncio's futures, or one that inherits from it?"""
-    future = getattr(sys.modules.get("asyncio"), "Future", None)
+    asyncio = sys.modules.get("asyncio")  # None: the program has not loaded it
+    future = getattr(asyncio, "Future", None)
     return future is not None and issubclass(kind, future)

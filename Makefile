@@ -61,7 +61,7 @@ versions: venv ## run the tests of what depends on the interpreter on every othe
 lint: venv ## check style, types and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict src/lawful
+	$(BIN)/mypy --strict src/lawful tests/api_sample.py
 	$(BIN)/lint-imports
 
 bench: venv ## measure speed beside the peers

@@ -135,10 +135,9 @@ def watching(job: dict[str, Any]) -> Any:
 
     return lawful.watch(
         [LAWS],
-        confidence=1 - job["error_rate"],
-        error_rate=job["error_rate"],
-        policy=job["policy"],
-        seed=job["seed"],
+        sampling=lawful.Sampling(
+            confidence=1 - job["error_rate"], error_rate=job["error_rate"], policy=job["policy"], seed=job["seed"]
+        ),
         trace=job["trace"],
         project=EXAMPLE,
     )
@@ -544,11 +543,10 @@ def watched_session(
     truth = SeededTruth(subject.mount.fs)
     with lawful.watch(
         [LAWS],
-        confidence=1 - DELTA,
-        error_rate=error_rate,
-        policy=bug.policy,
+        sampling=lawful.Sampling(
+            confidence=1 - DELTA, error_rate=error_rate, policy=bug.policy, seed=random.getrandbits(32)
+        ),
         on_violation="count",
-        seed=random.getrandbits(32),
         project=EXAMPLE,
     ) as run:
         # What leaks lives on, so that samples are counted when they begin.

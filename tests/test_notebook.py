@@ -78,7 +78,7 @@ def test_a_watch_that_samples_shows_how_sure_it_is() -> None:
             self.balance = 1
 
     law = invariants.invariant(Account, always="o.balance >= 0")
-    with lawful.watch(laws=[law], confidence=0.9, error_rate=0.1, policy="off") as run:
+    with lawful.watch(laws=[law], sampling=lawful.Sampling(confidence=0.9, error_rate=0.1, policy="off")) as run:
         for _ in range(50):
             Account()
     assert isinstance(run.confidence, Summaries)

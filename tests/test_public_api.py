@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import api_sample
 import lawful
 
 LAW = "a matches {e:'a'};\nb matches {e:'b'};\nMain = a b;\n"
@@ -56,3 +57,14 @@ def test_errors_have_one_family() -> None:
     assert issubclass(lawful.TraceError, lawful.LawfulError)
     with pytest.raises(lawful.LawError):
         lawful.rml.compile("Main = nonsense;")
+
+
+def test_a_typed_program_runs(tmp_path: Path) -> None:
+    assert [Path(file or "").name for file in api_sample.watched_block()] == ["api_sample.py"]
+    assert api_sample.watched_function()(4) == 8
+    assert api_sample.sampled() == ["api_sample.Account"]
+    trace = tmp_path / "t.jsonl"
+    trace.write_text('{"e": "a"}\n{"e": "b"}\n')
+    law = lawful.rml.compile(LAW)
+    assert api_sample.checked(law, str(trace)).accepted
+    assert api_sample.stepped(law.monitor()) is lawful.Verdict.FALSE

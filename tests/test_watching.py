@@ -237,7 +237,7 @@ def test_laws_from_files_and_the_catalogue(tmp_path: Path) -> None:
 
 def test_scopes(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    with lawful.watch(calls="json", trace=path) as run:
+    with lawful.watch(scope=lawful.Scope(calls="json"), trace=path) as run:
         encode()
     names = {json.loads(line)["name"] for line in path.read_text().splitlines()}
     assert "json.dumps" in names
@@ -325,7 +325,7 @@ def totals(function: Any) -> list[int]:
 
 
 def test_a_watched_function(law: lawful.Law) -> None:
-    @lawful.watched(laws=[law])
+    @lawful.watch(laws=[law])
     def work(times: int, *, more: int = 0) -> list[int]:
         """What it does."""
         return bad(times + more)
@@ -340,7 +340,7 @@ def test_a_watched_function(law: lawful.Law) -> None:
 
 
 def test_recursion_is_one_watch(law: lawful.Law) -> None:
-    @lawful.watched(laws=[law])
+    @lawful.watch(laws=[law])
     def work(depth: int) -> None:
         bad()
         if depth:
@@ -352,7 +352,7 @@ def test_recursion_is_one_watch(law: lawful.Law) -> None:
 
 
 def test_exceptions_of_a_watched_function(law: lawful.Law) -> None:
-    @lawful.watched(laws=[law])
+    @lawful.watch(laws=[law])
     def work() -> None:
         bad()
         raise KeyError("mine")
@@ -364,16 +364,16 @@ def test_exceptions_of_a_watched_function(law: lawful.Law) -> None:
 
 def test_methods(law: lawful.Law) -> None:
     class Worker:
-        @lawful.watched(laws=[law])
+        @lawful.watch(laws=[law])
         def method(self) -> Any:
             return bad() or self
 
-        @lawful.watched(laws=[law])
+        @lawful.watch(laws=[law])
         @classmethod
         def of_class(cls) -> Any:
             return bad() or cls
 
-        @lawful.watched(laws=[law])
+        @lawful.watch(laws=[law])
         @staticmethod
         def of_nobody() -> Any:
             return bad()
@@ -386,7 +386,7 @@ def test_methods(law: lawful.Law) -> None:
 
 
 def test_a_coroutine(law: lawful.Law) -> None:
-    @lawful.watched(laws=[law])
+    @lawful.watch(laws=[law])
     async def work(answer: int) -> int:
         await asyncio.sleep(0)
         bad()
@@ -400,7 +400,7 @@ def test_a_coroutine(law: lawful.Law) -> None:
 
 
 def test_a_generator(law: lawful.Law) -> None:
-    @lawful.watched(laws=[law])
+    @lawful.watch(laws=[law])
     def work() -> Iterator[Any]:
         got = yield 1
         bad()
@@ -422,7 +422,7 @@ def test_a_generator(law: lawful.Law) -> None:
 def test_an_asynchronous_generator(law: lawful.Law) -> None:
     closed = set()
 
-    @lawful.watched(laws=[law])
+    @lawful.watch(laws=[law])
     async def work() -> AsyncIterator[Any]:
         try:
             got = yield 1
@@ -449,10 +449,10 @@ def test_an_asynchronous_generator(law: lawful.Law) -> None:
 
 
 def test_only_functions_can_be_watched() -> None:
-    with pytest.raises(TypeError, match="for functions"):
-        lawful.watched(Cart)
+    with pytest.raises(TypeError, match="decorates functions"):
+        lawful.watch([])(Cart)
     with pytest.raises(lawful.LawError):
-        lawful.watched(laws=["there-is-no-such-law"])
+        lawful.watch(laws=["there-is-no-such-law"])
 
 
 def test_a_watched_function_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core: str) -> None:
@@ -463,7 +463,7 @@ def test_a_watched_function_of_a_project(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {"__name__": "program"}
     exec(compile(program, str(tmp_path / "program.py"), "exec"), space)
-    work: Callable[[], None] = lawful.watched(space["bad"])
+    work: Callable[[], None] = lawful.watch(project=tmp_path)(space["bad"])
     work()
     assert lines(work.lawful.findings) == [("program.py", 4, 1)]  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""Learning from inside a program: `lawful.watch(learn=...)`, and `lawful.watched` over many calls."""
+"""Learning from inside a program: `lawful.watch(learn=...)`, and over many calls of a function."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def messages(findings: list[Finding]) -> list[str]:
 @pytest.mark.parametrize("learn", [True, {"window": 30}, lawful.Parameters(window=30)])
 def test_anomalies_are_findings_when_the_block_is_over(learn: Any) -> None:
     told: list[Finding] = []
-    with lawful.watch(learn=learn, calls=["io"], on_finding=told.append) as run:
+    with lawful.watch(learn=learn, scope=lawful.Scope(calls=["io"]), on_finding=told.append) as run:
         keep(10)
         slips()
         keep(10)
@@ -80,7 +80,7 @@ def test_anomalies_are_findings_when_the_block_is_over(learn: Any) -> None:
 
 
 def test_ends_are_missed_however_far_away_they_are() -> None:
-    with lawful.watch(learn={"window": 3}, calls=["io"]) as run:
+    with lawful.watch(learn={"window": 3}, scope=lawful.Scope(calls=["io"])) as run:
         for number in range(12):
             stream = io.StringIO()
             stream.write("a")
@@ -100,7 +100,7 @@ def test_ends_are_missed_however_far_away_they_are() -> None:
 
 
 def test_without_asking_nothing_is_learned() -> None:
-    with lawful.watch(calls=["io"]) as run:
+    with lawful.watch(scope=lawful.Scope(calls=["io"])) as run:
         keep(3)
     assert run.learner is None
     assert "learned" not in run.snapshot()
@@ -115,7 +115,7 @@ def test_if_no_scope_is_given_it_is_all_that_own_code_calls() -> None:
 
 
 def test_the_learner_can_be_asked_and_changed_while_it_runs() -> None:
-    with lawful.watch(learn={"budget": 3}, calls=["io"]) as run:
+    with lawful.watch(learn={"budget": 3}, scope=lawful.Scope(calls=["io"])) as run:
         assert run.learner is not None
         keep(10)
         run.learner.change(window=50)
@@ -160,7 +160,7 @@ def test_what_is_no_parameter_is_told_at_once(learn: Any, slug: str) -> None:
 
 
 def test_calls_of_a_function_teach_together() -> None:
-    @lawful.watched(learn=True, calls=["io"])
+    @lawful.watch(learn=True, scope=lawful.Scope(calls=["io"]))
     def work(times: int, slip: bool = False) -> None:
         if slip:
             slips()
@@ -185,7 +185,7 @@ def test_the_project_says_always(tmp_path: Path) -> None:
         '[tool.lawful]\ncalls = ["io"]\n[tool.lawful.learn]\nalways = true\nwindow = 7\n'
     )
     path = tmp_path / "part.py"
-    path.write_text("import io, lawful\n@lawful.watched\ndef work():\n    io.StringIO().close()\n")
+    path.write_text("import io, lawful\n@lawful.watch()\ndef work():\n    io.StringIO().close()\n")
     names: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), names)
     names["work"]()

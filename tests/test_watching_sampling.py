@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,16 @@ def use(rc: int = 0) -> None:
     node.rc = rc
 
 
+SAMPLING = {each.name for each in fields(lawful.Sampling)}
+
+
 def watched(**options: Any) -> Any:
-    given = {"confidence": 0.9, "error_rate": 0.1} | options  # 22 clean lives
-    return lawful.watch([NEVER, STEP], project=Path(__file__).parent, **given)
+    sampling: dict[str, Any] = {"confidence": 0.9, "error_rate": 0.1}  # 22 clean lives
+    sampling |= {name: value for name, value in options.items() if name in SAMPLING}
+    others = {name: value for name, value in options.items() if name not in SAMPLING}
+    return lawful.watch(
+        [NEVER, STEP], project=Path(__file__).parent, **{"sampling": lawful.Sampling(**sampling)} | others
+    )
 
 
 def only(run: Any) -> Any:
@@ -189,8 +197,7 @@ def test_a_policy_may_be_given_as_it_is() -> None:
         ({"error_rate": True}, "watch-option"),
         ({"policy": "tapir"}, "policy-unknown"),
         ({"overhead": 0}, "policy-overhead"),
-        ({"confidence": None, "error_rate": None, "store": "x.db"}, "watch-option"),
-        ({"confidence": None, "error_rate": None, "on_violation": "count"}, "watch-option"),
+        ({"sampling": None, "on_violation": "count"}, "watch-option"),
     ],
 )
 def test_bad_options(options: dict[str, Any], slug: str) -> None:
@@ -204,7 +211,9 @@ def test_a_law_about_all_events_sees_all_and_the_others_their_samples() -> None:
 
     half = policy_parser.parse("policy half\nstart half\nstate half: sample 1 in 2\n")
     every = lawful.rml.compile(f"w matches {{event: 'field_write', name: '{NODE}.rc'}};\nMain = w*;", name="every")
-    with lawful.watch([NEVER, every], project=Path(__file__).parent, policy=half, seed=5) as run:
+    with lawful.watch(
+        [NEVER, every], project=Path(__file__).parent, sampling=lawful.Sampling(policy=half, seed=5)
+    ) as run:
         for _ in range(100):
             use()
     summary = only(run)
@@ -224,7 +233,9 @@ def test_a_watch_that_learns_samples_too() -> None:
 
 def test_a_field_that_nothing_writes_is_told_of_samples_too() -> None:
     law = lawful.invariant(NODE, always="o.missing >= 0", name="wrong")
-    with lawful.watch([law], confidence=0.9, error_rate=0.1, project=Path(__file__).parent) as run:
+    with lawful.watch(
+        [law], sampling=lawful.Sampling(confidence=0.9, error_rate=0.1), project=Path(__file__).parent
+    ) as run:
         for _ in range(5):
             use()
     assert only(run).laws[0].unknown == 5

@@ -1,4 +1,4 @@
-"""Watching from inside a program: `lawful.watch` around a block, `lawful.watched` on a function."""
+"""Watching from inside a program: `lawful.watch` around a block, or on a function."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Union
 
 from lawful.engine.run import LawRun
 from lawful.engine.violations import OnViolation
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
     from lawful.learning.parameters import Parameters
+    from lawful.sources.python.scope import Scope
 
 P = ParamSpec("P")
-Options = ParamSpec("Options")
 R = TypeVar("R")
 
 Laws = Iterable["str | os.PathLike[str] | Law"]
@@ -39,11 +40,53 @@ _CHOICES = ("report", "raise", "stop", "count")
 _MAX_SHOWN = 50  # findings in a notebook
 
 
-class Watch:
-    """A block of the program under watch, and what was found in it. Made by `lawful.watch`.
+@dataclass(frozen=True)
+class Sampling:
+    """Check laws about objects on samples, until this confidence is reached that fewer objects than the error rate
+    break them."""
 
-    While it lasts, all threads are watched. The end of the block is the end of the laws' traces. Several can be at work
-    at once, one inside the other or in several threads; each sees all that happens while it lasts.
+    confidence: float | None = None
+    """How sure to be: 0.999 by default."""
+
+    error_rate: float | None = None
+    """The share of violating objects to rule out: 0.001 by default."""
+
+    policy: str | os.PathLike[str] | Policy | None = None
+    """Which objects to follow: a name, a file, or a `lawful.Policy`."""
+
+    overhead: float | str | None = None
+    """The share of the program's time to spend, as 0.05 or "5%". It cannot be combined with `policy`."""
+
+    seed: int | None = None
+    store: str | os.PathLike[str] | None = None
+    """A file that keeps the samples from run to run."""
+
+    def demand(self) -> Demand:
+        """What to reach, checked."""
+        from lawful.config import SamplingConfig
+        from lawful.engine.sample_tracking import demand
+
+        for name, kinds in (
+            ("confidence", (int, float)),
+            ("error_rate", (int, float)),
+            ("overhead", (int, float, str)),
+            ("seed", int),
+        ):
+            value = vars(self)[name]
+            if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
+                raise LawfulError("watch-option", f"{name} is {value!r:.60}", hint="it is a number")
+        share = self.overhead if isinstance(self.overhead, str | None) else repr(self.overhead)
+        asked = SamplingConfig(self.confidence, self.error_rate, None, share, self.seed)
+        if isinstance(self.policy, str | os.PathLike):
+            return demand(replace(asked, policy=os.fspath(self.policy)))
+        return demand(asked, policy=self.policy)
+
+
+class Watch:
+    """A watched block of the program, and the findings in it; `lawful.watch` makes it.
+
+    While it lasts, all threads are watched. The end of the block is the end of the laws' traces. Watches can be nested,
+    or run in several threads at once: each sees all that happens while it lasts.
     """
 
     def __init__(
@@ -54,9 +97,9 @@ class Watch:
         store: str | None = None,
     ) -> None:
         """`store` is a file with the samples of earlier runs, to which this one adds its own."""
-        if settings.demand is None and (settings.on_violation == "count" or store is not None):
-            hint = "say confidence=0.999, or error_rate, policy or overhead"
-            raise LawfulError("watch-option", "nothing is sampled, so there is nothing to count or to store", hint=hint)
+        if settings.demand is None and settings.on_violation == "count":
+            hint = "add sampling=lawful.Sampling(confidence=0.999)"
+            raise LawfulError("watch-option", "nothing is sampled, so there is nothing to count", hint=hint)
         self._laws = laws
         self._settings = settings
         self._on_finding = on_finding
@@ -153,6 +196,16 @@ class Watch:
                 self._session.learner.catch_up()
         return self._live
 
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Watch every call of a function, method, coroutine function or generator.
+
+        Calls that overlap are watched together. The results of all calls are in `function.lawful`.
+        """
+        wrapped: Callable[P, R] = _wrapped(
+            function, WatchedCalls(lambda: Watch(self._laws, self._settings, self._on_finding, self._store))
+        )
+        return wrapped
+
     def __enter__(self) -> Self:
         from lawful.engine.session import Session
 
@@ -230,46 +283,37 @@ class Watch:
 def watch(
     laws: Laws | str | os.PathLike[str] | None = None,
     *,
-    calls: Iterable[str] = (),
-    public: Iterable[str] = (),
-    fields: Iterable[str] = (),
-    include: Iterable[str] = (),
-    exclude: Iterable[str] = (),
+    scope: Scope | None = None,
+    learn: Learn = False,
+    sampling: Sampling | None = None,
     on_violation: OnViolation = "report",
     on_finding: Callable[[Finding], None] | None = None,
     history: int = 10,
     trace: str | os.PathLike[str] | None = None,
     project: str | os.PathLike[str] | None = None,
-    learn: Learn = False,
-    confidence: float | None = None,
-    error_rate: float | None = None,
-    policy: str | os.PathLike[str] | Policy | None = None,
-    overhead: float | str | None = None,
-    seed: int | None = None,
-    store: str | os.PathLike[str] | None = None,
     groups: Mapping[str, str | Iterable[str]] | None = None,
 ) -> Watch:
-    """Watch what a block of the program does: `with lawful.watch(laws=["files"]) as run: ...`, then `run.findings`.
+    """Watch a block of the program: `with lawful.watch(["files"]) as run: ...`, then `run.findings`.
 
-    `laws` are files, names of the catalogue, or laws that `lawful.load_law` or `lawful.rml.compile` have made. What
-    they can match is watched, and what `calls`, `public`, `fields` name (see `lawful run --help`), less what `include`
-    and `exclude` leave out. Own code is what lies in the `project` folder: by default that of the file that calls this.
+    As a decorator, `@lawful.watch(["files"])`, it watches every call of a function; the findings are in
+    `function.lawful.findings`. Without laws, scope, learning, sampling and trace, the project's `[tool.lawful]` says
+    what to watch and to check.
 
-    `on_violation`: "report" only notes it. "raise" raises `lawful.Violation` at the place of a call that breaks a law,
-    before the call. "stop" ends the program as `sys.exit(1)` does: each thread where it next does something watched.
-    `on_finding` is called with each finding when it is made. `trace` is a file to which all events are written.
+    `laws` are files, names of the catalogue, or laws that `lawful.load_law` or `lawful.rml.compile` have made. Lawful
+    watches what they can match, and what the `scope` names. Own code is the code in the `project` folder: by default
+    that of the file that calls this.
 
-    `learn`: True, or parameters as `{"window": 50}` or `lawful.Parameters(window=50)`: learn rules, and find what
-    breaks them. If neither `calls` nor `public` nor `fields` says from what, it is from the calls that own code makes
-    to libraries. `run.learner` is what learns.
+    `learn`: True, or parameters as `{"window": 50}` or `lawful.Parameters(window=50)`: learn rules, and report what
+    breaks them. Without a scope, Lawful learns from the calls that own code makes to libraries. `run.learner` is the
+    learner.
 
-    `confidence`, `error_rate`, `policy` or `overhead`: judge laws about objects on samples, until this confidence is
-    reached that fewer objects than the error rate break them. `policy` says how many objects are followed: a name, a
-    file, or a `lawful.confidence.policy_automaton.Policy`; `overhead`, as 0.05, is the share of the program's time to
-    spend. `run.confidence` is the confidence reached; `store` is a file that keeps the samples from run to run. With
-    `on_violation` "count", violations are counted and are not findings.
+    `sampling`: check laws about objects on samples. `run.confidence` is the confidence reached.
 
-    `groups` says what the groups of views are, if the views do not: `{"WorkerGroup": "class app.Worker"}`.
+    `on_violation`: "report" keeps a finding. "raise" raises `lawful.Violation` in place of a call that breaks a law.
+    "stop" ends the program as `sys.exit(1)` does: each thread where it next does something watched. "count", when
+    sampling, only counts violations. `on_finding` is called with each finding when it is made. A finding keeps
+    `history` earlier events. `trace` is a file to which all events are written. `groups` says what the groups of views
+    are, if the views do not: `{"WorkerGroup": "class app.Worker"}`.
     """
     from lawful.config import find_project
     from lawful.engine.watch_settings import WatchSettings
@@ -277,15 +321,35 @@ def watch(
 
     _check_choices(on_violation, history)
     folder = find_project(_file(sys._getframe(1).f_code) if project is None else project)
+    if laws is None and scope is None and sampling is None and trace is None and not learn:
+        return _configured(folder, on_violation, on_finding)
+    asked = Scope() if scope is None else scope
     settings = WatchSettings(
-        scope=Scope(_names(calls), _names(public), _names(fields), _names(include), _names(exclude), folder),
+        scope=Scope(asked.calls, asked.public, asked.fields, asked.include, asked.exclude, folder),
         trace=_path(trace),
         history=history,
         on_violation=on_violation,
-        demand=_demand(confidence, error_rate, policy, overhead, seed),
+        demand=None if sampling is None else sampling.demand(),
         groups=_groups(groups),
     )
-    return Watch(_loaded(laws), _with_learner(settings, learn), on_finding, _path(store))
+    store = None if sampling is None else _path(sampling.store)
+    return Watch(_loaded(laws), _with_learner(settings, learn), on_finding, store)
+
+
+def _configured(folder: Path, on_violation: OnViolation, on_finding: Callable[[Finding], None] | None) -> Watch:
+    """The watch that the project's configuration describes."""
+    from lawful.config import load
+    from lawful.run_setup import watch_settings, with_learner
+
+    config = load(os.fspath(folder))
+    settings = watch_settings(config, folder, on_violation=config.on_violation or on_violation)
+    if config.sampling.asked:
+        from lawful.engine.sample_tracking import demand
+
+        settings = replace(settings, demand=demand(config.sampling))
+    if config.learn.always or not config.laws:
+        settings, _ = with_learner(settings, replace(config.learn, store=None))
+    return Watch(_loaded(config.laws), settings, on_finding, config.sampling.store)
 
 
 def _check_choices(on_violation: str, history: int) -> None:
@@ -297,35 +361,6 @@ def _check_choices(on_violation: str, history: int) -> None:
 
 def _path(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.fspath(path)
-
-
-def _demand(
-    confidence: float | None,
-    error_rate: float | None,
-    policy: str | os.PathLike[str] | Policy | None,
-    overhead: float | str | None,
-    seed: int | None,
-) -> Demand | None:
-    """The confidence to reach; None: nothing is sampled."""
-    from lawful.config import SamplingConfig
-
-    for name, value, kinds in (
-        ("confidence", confidence, (int, float)),
-        ("error_rate", error_rate, (int, float)),
-        ("overhead", overhead, (int, float, str)),
-        ("seed", seed, int),
-    ):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
-            raise LawfulError("watch-option", f"{name} is {value!r:.60}", hint="it is a number")
-    word = os.fspath(policy) if isinstance(policy, str | os.PathLike) else None
-    given = None if isinstance(policy, str | os.PathLike) else policy
-    share = overhead if isinstance(overhead, str | None) else repr(overhead)
-    asked = SamplingConfig(confidence, error_rate, word, share, seed)
-    if given is None and not asked.asked:
-        return None
-    from lawful.engine.sample_tracking import demand
-
-    return demand(asked, policy=given)
 
 
 def _groups(groups: Mapping[str, str | Iterable[str]] | None) -> tuple[tuple[str, tuple[Binding, ...]], ...]:
@@ -376,10 +411,10 @@ def _loaded(laws: Laws | str | os.PathLike[str] | None) -> list[Law]:
     return loaded
 
 
-class Watched:
+class WatchedCalls:
     """The results of all calls of one watched function, as `function.lawful`.
 
-    Calls that overlap, as by recursion or in several threads, are watched together. If rules are learned, each call
+    Calls that overlap, as by recursion or in several threads, are watched together. If Lawful learns rules, each call
     goes on where the last one was.
     """
 
@@ -430,79 +465,13 @@ class Watched:
                 self.calls += 1
 
 
-class _Watched(Protocol[Options]):
-    """The type of `watched`: a decorator, or with the options of `watch` what makes one."""
-
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> Callable[P, R]: ...  # type: ignore[overload-overlap]
-
-    @overload
-    def __call__(
-        self, *args: Options.args, **options: Options.kwargs
-    ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-
-
-def _with_options_of(watch: Callable[Options, Watch]) -> Callable[[Callable[..., Any]], _Watched[Options]]:
-    return lambda watched: watched
-
-
-@_with_options_of(watch)
-def watched(function: Any = None, /, **options: Any) -> Any:
-    """Watch every call of a function: `@lawful.watched(laws=["files"])`, with the options of `lawful.watch`.
-
-    Without options it is the project's configuration, `[tool.lawful]` in its pyproject.toml, that says what is watched.
-    The function may be a coroutine function or a generator; it is watched until it is over. What was found is in
-    `function.lawful.findings`.
-    """
-    if function is None:
-        laws = _loaded(options.pop("laws", None))  # a mistake raises at the decorator, not at the first call
-        watch(laws, **options)
-        return lambda function: _wrapped(
-            function, Watched(lambda: watch(laws, **{"project": _source_file(function), **options}))
-        )
-    return _wrapped(function, Watched(lambda: _configured(_source_file(function))))
-
-
-def _source_file(function: Any) -> str:
-    """The file of a function's source; the current folder, if it has none."""
-    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
-    return os.getcwd() if code is None else _file(code)
-
-
 def _file(code: CodeType) -> str:
     return code.co_filename if os.path.exists(code.co_filename) else os.getcwd()
 
 
-def _configured(place: str) -> Watch:
-    from lawful.config import find_project, load
-
-    folder = find_project(place)
-    config = load(os.fspath(folder))
-    learn: Learn = False
-    if config.learn.always:
-        from lawful.engine import learner_setup
-
-        learn = learner_setup.parameters(config.learn)
-    return watch(
-        config.laws,
-        calls=config.calls,
-        public=config.public,
-        fields=config.fields,
-        include=config.include,
-        exclude=config.exclude,
-        on_violation=config.on_violation or "report",
-        history=10 if config.history is None else config.history,
-        trace=config.trace,
-        project=folder,
-        learn=learn,
-        groups=dict(config.groups),
-        **asdict(config.sampling),
-    )
-
-
-def _wrapped(function: Any, calls: Watched) -> Any:
+def _wrapped(function: Any, calls: WatchedCalls) -> Any:
     if not inspect.isroutine(function):
-        raise TypeError(f"lawful.watched is for functions and methods, not for {type(function).__name__} objects")
+        raise TypeError(f"lawful.watch decorates functions and methods, not {type(function).__name__} objects")
     if isinstance(function, staticmethod | classmethod):
         return type(function)(_wrapped(function.__func__, calls))
     wrapper: Any

@@ -112,7 +112,7 @@ def lazy(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize("options", [{}, {"confidence": 0.99, "error_rate": 0.01}], ids=["all", "samples"])
+@pytest.mark.parametrize("options", [{}, {"sampling": lawful.Sampling(0.99, 0.01)}], ids=["all", "samples"])
 def test_nothing_else_is_found(options: dict[str, Any], lazy: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     short = watched(**options)
     monkeypatch.setattr(Session, "_enable_fast_paths", lambda session: None)
@@ -133,7 +133,7 @@ def test_nothing_else_is_found(options: dict[str, Any], lazy: list[bool], monkey
 
 def test_no_dicts_are_made_of_what_nobody_wants_to_see(lazy: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     def seen() -> int:
-        with lawful.watch(calls=["*"], public=[__name__], project=Path(__file__).parent) as run:
+        with lawful.watch(scope=lawful.Scope(calls=["*"], public=[__name__]), project=Path(__file__).parent) as run:
             work()
         return run.events
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _KEY = "lawful-baseline"
 _VERSION = 1
+_SHORT = "a baseline is a file that `lawful baseline update` has written"
 
 
 class Baseline:
@@ -78,9 +79,6 @@ def parse(content: bytes, path: str) -> list[Mark]:
         raise LawfulError("baseline-bad", "this is no baseline", where=path, hint=_SHORT) from error
 
 
-_SHORT = "a baseline is a file that `lawful baseline update` has written"
-
-
 def _read(data: Mapping[str, Any]) -> Mark:
     """The inverse of `Mark.to_json`. Only fingerprint and places matter; people may have changed the others."""
     texts = {name: data.get(name) for name in ("law", "function", "event")}
@@ -131,17 +129,14 @@ def marks_in(report: Any, path: str) -> list[Mark]:
     try:
         known = report.get("baseline") or {}
         found += [_read(each) for each in known.get("known", ())]
-        entries = [each for key in _LISTS for each in report.get(key, ()) if isinstance(each, dict)]
+        lists = (report.get(key, ()) for key in ("findings", "laws", "anomalies"))
+        entries = [each for entries in lists for each in entries if isinstance(each, dict)]
         found += [_read(each["mark"]) for each in entries if "mark" in each and not each.get("known")]
+        report["version"]
     except (AttributeError, KeyError, TypeError) as error:
         hint = "write one with `--format json`"
         raise LawfulError("baseline-report", "this is no JSON report of Lawful", where=path, hint=hint) from error
-    if "version" not in report:
-        raise LawfulError("baseline-report", "this is no JSON report of Lawful", where=path)
     return found
-
-
-_LISTS = ("findings", "laws", "anomalies")
 
 
 class KnownFindings:

@@ -246,24 +246,19 @@ def _law_json(class_name: str, law: LawSummary) -> dict[str, Any]:
 # -- the picture -------------------------------------------------------------------------------------------------------
 
 
-def picture(
-    summaries: Sequence[ClassSummary], *, title: str = "Overhead and confidence", x_label: str | None = None
-) -> str:
+def picture(summaries: Sequence[ClassSummary]) -> str:
     """The paper's Fig. 4 as SVG, a file's whole text."""
-    return render_svg(chart(summaries, title=title, x_label=x_label))
+    return render_svg(chart(summaries))
 
 
-def chart(
-    summaries: Sequence[ClassSummary], *, title: str = "Overhead and confidence", x_label: str | None = None
-) -> Chart:
+def chart(summaries: Sequence[ClassSummary]) -> Chart:
     """The paper's Fig. 4: overhead above, confidence below, and a line where a policy moved.
 
-    Confidence has a step for each nine: else all that matters would lie on the upper edge. `x_label`: what the series
-    count in place of seconds, such as runs.
+    Confidence has a step for each nine: else all that matters would lie on the upper edge.
     """
     shown = [summary for summary in summaries if summary.series and summary.laws]
     last = max((summary.series[-1].time for summary in shown), default=0.0)
-    unit, size = (x_label, 1.0) if x_label is not None else _unit(last)
+    unit, size = _unit(last)
     confidence = [
         Series(printable(summary.class_name), [(point.time / size, _doubt(summary, point)) for point in summary.series])
         for summary in shown
@@ -278,7 +273,7 @@ def chart(
         for summary in shown
         for move in _turns(summary)
     ]
-    return Chart(title, Axis(unit, low=0.0, high=last / size or None), panels, vertical_lines)
+    return Chart("Overhead and confidence", Axis(unit, low=0.0, high=last / size or None), panels, vertical_lines)
 
 
 def _unit(seconds: float) -> tuple[str, float]:

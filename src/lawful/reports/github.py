@@ -9,8 +9,8 @@ from lawful.engine.wording import expected
 from lawful.reports.core import Report, about
 from lawful.reports.findings import Item, ranked
 
-_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_PROPERTY = _DATA | {":": "%3A", ",": "%2C"}
+_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(report: Report) -> str:
@@ -52,14 +52,10 @@ def _text(item: Item) -> str:
 
 def command(name: str, text: str, properties: dict[str, object]) -> str:
     """A workflow command. Characters that could end it, or begin another one, are escaped."""
-    attributes = ",".join(f"{key}={_escaped(_flat(str(value)), _PROPERTY)}" for key, value in properties.items())
+    attributes = ",".join(f"{key}={_flat(str(value)).translate(_PROPERTY)}" for key, value in properties.items())
     lines = "\n".join(_flat(line) for line in text.split("\n"))
-    return f"::{name} {attributes}::{_escaped(lines, _DATA)}"
+    return f"::{name} {attributes}::{lines.translate(_DATA)}"
 
 
 def _flat(text: str) -> str:
     return printable(encodable(text))
-
-
-def _escaped(text: str, table: dict[str, str]) -> str:
-    return "".join(table.get(char, char) for char in text)

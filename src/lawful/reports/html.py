@@ -10,7 +10,7 @@ from urllib.parse import quote
 from lawful import __version__
 from lawful.diagnostics import printable
 from lawful.engine.wording import count
-from lawful.reports.core import Judged, Report, ignored, lost_events, not_listed
+from lawful.reports.core import Report, ignored, lost_events, not_listed
 from lawful.reports.findings import Item, ranked
 from lawful.reports.html_findings import Findings
 from lawful.reports.law_places import LawPlaces
@@ -171,25 +171,20 @@ def _rules(learner: Learner | None) -> list[list[Any]]:
 
 
 def _laws(report: Report) -> Iterator[Json]:
+    from lawful.reports.law import picture  # a report without laws need not wait for it
+
     for number, (judged, (title, facts)) in enumerate(report.each_law()):
+        drawn = picture(judged.law, _MAX_STATES) if number < _MAX_AUTOMATA else None
         yield {
             "name": printable(judged.law.name),
             "state": judged.state,
             "title": printable(title),
             "facts": {key: printable(text) for key, text in facts.items() if key in ("rule", "fix", "docs")},
             "source": judged.law.source,
-            "automaton": _automaton(judged) if number < _MAX_AUTOMATA else None,
+            "automaton": None if drawn is None else image(drawn),
         }
 
 
 def _texts(report: Report, places: LawPlaces) -> dict[str, str]:
     """The texts of laws that are referred to."""
     return {judged.law.name: judged.law.source for judged in report.laws if judged.law.name in places.used}
-
-
-def _automaton(judged: Judged) -> str | None:
-    """The law's automaton as a picture, if it has one that is small enough."""
-    from lawful.reports.law import picture  # what draws nothing must not wait for it
-
-    drawn = picture(judged.law, _MAX_STATES)
-    return None if drawn is None else image(drawn)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from lawful.diagnostics import Source, encodable, printable, quoted, render_all
+from lawful.engine.wording import count
 from lawful.errors import LawfulError
 from lawful.laws.protocol import Law
 from lawful.laws.rml.automaton import Automaton, Manner, NotFiniteError, automaton
@@ -88,22 +89,19 @@ def _key(key: str) -> str:
 
 def _automaton(automaton: Automaton | NotFiniteError) -> Iterator[str]:
     if isinstance(automaton, NotFiniteError):
-        yield f"not finite-state, as far as can be told from {_states(automaton.most)} (--max-states looks further)"
+        seen = count(automaton.most, "state")
+        yield f"not finite-state, as far as can be told from {seen} (--max-states looks further)"
         return
     memory = f", apart from the values of {', '.join(automaton.remembered)}" if automaton.remembered else ""
     if automaton.finite:
-        yield f"finite-state{memory}: {_states(len(automaton.states))}"
+        yield f"finite-state{memory}: {count(len(automaton.states), 'state')}"
     else:
         yield f"not finite-state: the law grows; each of its parts is{memory}"
         for part, title in enumerate(_titles(automaton)):
-            yield f"  {_states(sum(state.part == part for state in automaton.states))}: {title}"
+            yield f"  {count(sum(state.part == part for state in automaton.states), 'state')}: {title}"
     lost = sum(state.dead for state in automaton.states)
     if lost:
-        yield f"{_states(lost)} from which nothing can be accepted any more"
-
-
-def _states(number: int) -> str:
-    return "1 state" if number == 1 else f"{number} states"
+        yield f"{count(lost, 'state')} from which nothing can be accepted any more"
 
 
 def _titles(automaton: Automaton) -> list[str]:

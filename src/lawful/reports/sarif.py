@@ -123,11 +123,10 @@ def _result(item: Item, places: dict[str, int], source: SourceLines) -> Json:
     if last is not None:
         steps.append(_step(last, source, None))
     if finding.anomaly is not None:
-        steps = [_scene_step(name, file, line, source) for name, (file, line) in _events(finding.anomaly.bad[:1])]
-        good = finding.anomaly.good
-        related = [_scene_step(name, file, line, source) for name, (file, line) in _events([good] if good else [])]
-        if related:
-            result["relatedLocations"] = [{"id": at, **each["location"]} for at, each in enumerate(related, 1)]
+        steps = [{"location": each} for scene in finding.anomaly.bad[:1] for each in _scene(scene, source)]
+        good = [] if finding.anomaly.good is None else _scene(finding.anomaly.good, source)
+        if good:
+            result["relatedLocations"] = [{"id": at, **each} for at, each in enumerate(good, 1)]
         result["rank"] = round(100 * min(1.0, max(0.0, finding.anomaly.score)), 1)
     if steps:
         steps[-1]["importance"] = "essential"
@@ -157,16 +156,12 @@ def _properties(item: Item) -> Json:
     return found
 
 
-def _events(
-    scenes: list[ExampleScenario] | tuple[ExampleScenario, ...],
-) -> Iterator[tuple[str, tuple[str | None, int | None]]]:
-    for scene in scenes:
-        yield from scene.events
-
-
-def _scene_step(name: str, file: str | None, line: int | None, source: SourceLines) -> Json:
-    location = _location(file, line, source) or {}
-    return {"location": {**location, "message": {"text": printable(name) or "?"}}}
+def _scene(scene: ExampleScenario, source: SourceLines) -> list[Json]:
+    """The locations of an object's events."""
+    return [
+        {**(_location(site.file, site.line, source) or {}), "message": {"text": printable(name) or "?"}}
+        for name, site in scene.events
+    ]
 
 
 def _step(event: Json, source: SourceLines, number: int | None) -> Json:

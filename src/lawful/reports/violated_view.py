@@ -31,22 +31,9 @@ def violated_view(run: LawRun, finding: Finding, most: int = MOST, name: str = "
     law = next((each.law for each in run.laws if each.law.name == finding.law), None)
     if not isinstance(law, GrammarLaw) or (finding.rejection is None and finding.doomed_event is None):
         return None
-    shown = finding.messages[-most:] if most else ()
+    rejection = finding.rejection
+    events = list(finding.messages[-most:] if most else ())
     hidden = "earlier messages are not shown" if len(finding.messages) > most else ""
-    return diagram(law, finding, finding.rejection, shown, before=run.evidence.missing or hidden, trace=name)
-
-
-def diagram(
-    law: GrammarLaw,
-    finding: Finding,
-    rejection: Rejection | None,
-    earlier: Sequence[Numbered],
-    *,
-    before: str = "",
-    trace: str = "",
-) -> Diagram:
-    """What a group has sent and received before it broke the law, oldest first, and why the last was not allowed."""
-    events = list(earlier)
     marked = finding.event or (finding.doomed_event if finding.rejected_at is None else None)
     if marked is not None:
         place = finding.rejected_at if finding.rejected_at is not None else finding.doomed_at
@@ -70,10 +57,10 @@ def diagram(
     ]
     return Diagram(
         title=f"{law.view.name.text} is broken by {group} {_place(finding)}",
-        subtitle=f"{law.name}{f' on {trace}' if trace else ''}",
+        subtitle=f"{law.name}{f' on {name}' if name else ''}",
         participants=tuple(participants.participants),
         messages=tuple(messages),
-        before=before,
+        before=run.evidence.missing or hidden,
         note=_note(finding, rejection),
     )
 

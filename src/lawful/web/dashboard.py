@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lawful.web.link import LOOK, PERIOD, STATE, ServerSide
+from lawful.web.serving import json_response
 
 MAX_VIEWERS = 20
 _MAX_BODY = 1_000_000
@@ -135,7 +136,7 @@ def application(hub: DashboardHub) -> Starlette:
 
     async def state(_: Request) -> Response:
         await hub.refresh()
-        return _json(hub.side.since(0, most=10_000)[1])
+        return json_response(hub.side.since(0, most=10_000)[1])
 
     async def news(_: Request) -> Response:
         if hub.viewers >= MAX_VIEWERS:
@@ -145,18 +146,18 @@ def application(hub: DashboardHub) -> Starlette:
     async def do(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             hint = "say so in a header: Content-Type: application/json"
-            return _json(_error("control-value", "a command is sent as JSON", hint), 415)
+            return json_response(_error("control-value", "a command is sent as JSON", hint), 415)
         body = b""
         async for part in request.stream():
             body += part
             if len(body) > _MAX_BODY:
-                return _json(_error("control-value", "that is too long"), 413)
+                return json_response(_error("control-value", "that is too long"), 413)
         try:
             command = msgspec.json.decode(body, type=dict[str, Any])
         except msgspec.DecodeError as error:
-            return _json(_error("control-value", str(error)), 400)
+            return json_response(_error("control-value", str(error)), 400)
         answer = await hub.ask(command)
-        return _json(answer, 400 if "error" in answer else 200)
+        return json_response(answer, 400 if "error" in answer else 200)
 
     return Starlette(
         routes=[
@@ -171,7 +172,3 @@ def application(hub: DashboardHub) -> Starlette:
 
 def _file(name: str) -> bytes:
     return resources.files("lawful.web").joinpath("static", name).read_bytes()
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value) + b"\n", status, media_type="application/json")

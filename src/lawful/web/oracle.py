@@ -17,7 +17,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from lawful.diagnostics import quoted
 from lawful.engine.findings import plain
 from lawful.engine.wording import expected
+from lawful.errors import LawfulError
 from lawful.laws.protocol import Verdict
+from lawful.web.serving import json_response
 
 if TYPE_CHECKING:
     from lawful.laws.protocol import Event, Law, Monitor
@@ -73,14 +75,6 @@ class OracleState:
         return max(verdicts, key=_WORST.__getitem__)
 
 
-class Refusal(Exception):
-    """A message that is not an event. The connection stays open."""
-
-    def __init__(self, slug: str, message: str) -> None:
-        super().__init__(message)
-        self.slug = slug
-
-
 class Oracle:
     """The laws, the states of all clients, and how many events were answered."""
 
@@ -105,8 +99,8 @@ class Oracle:
         try:
             event = self._decode(message)
             verdict, broken, wanted = self._state(event, own).judge(event)
-        except Refusal as refusal:
-            error = {"slug": refusal.slug, "message": str(refusal)}
+        except LawfulError as refusal:  # the connection stays open
+            error = {"slug": refusal.slug, "message": refusal.message}
             return msgspec.json.encode(
                 {"error": error} if self.options.answer_format == "verdict" else {"error": True} | error
             )
@@ -123,13 +117,13 @@ class Oracle:
 
     def _decode(self, message: str | bytes) -> Event:
         if len(message) > self.options.most_bytes:
-            raise Refusal("oracle-message-size", f"a message may have {self.options.most_bytes:,} bytes at most")
+            raise LawfulError("oracle-message-size", f"a message may have {self.options.most_bytes:,} bytes at most")
         try:
             event = self._decoder.decode(message)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Refusal("oracle-message", f"this is not JSON: {error}") from None
+            raise LawfulError("oracle-message", f"this is not JSON: {error}") from None
         if not isinstance(event, dict):
-            raise Refusal("oracle-message", "an event is a JSON object")
+            raise LawfulError("oracle-message", "an event is a JSON object")
         return event
 
     def _state(self, event: Event, own: OracleState | None) -> OracleState:
@@ -138,7 +132,7 @@ class Oracle:
             return own
         name = None if key is None else event.get(key)
         if key is not None and not isinstance(name, str | int):
-            raise Refusal("oracle-key", f"the event has no {quoted(key)} that is a text or a whole number")
+            raise LawfulError("oracle-key", f"the event has no {quoted(key)} that is a text or a whole number")
         return self.state((type(name).__name__, name))
 
     def state(self, name: Any) -> OracleState:
@@ -146,7 +140,9 @@ class Oracle:
         state = self._states.get(name)
         if state is None:
             if len(self._states) >= self.options.most_states:
-                raise Refusal("oracle-states", f"there are {len(self._states):,} states already, and no more are kept")
+                raise LawfulError(
+                    "oracle-states", f"there are {len(self._states):,} states already, and no more are kept"
+                )
             state = self._states[name] = self.new_state()
         return state
 
@@ -183,8 +179,8 @@ def application(oracle: Oracle) -> Starlette:
         body = await _body(request, options.most_bytes)
         try:
             stream = None if options.key is not None else oracle.state(_stream(request))
-        except Refusal as refusal:
-            return _json({"error": {"slug": refusal.slug, "message": str(refusal)}}, 503)
+        except LawfulError as refusal:
+            return json_response({"error": {"slug": refusal.slug, "message": refusal.message}}, 503)
         answers = [oracle.answer(line, stream) for line in body.splitlines() or [b""] if line.strip() or not body]
         kind = "application/json" if len(answers) == 1 else "application/x-ndjson"
         return Response(b"\n".join(answers) + b"\n", media_type=kind)
@@ -193,11 +189,11 @@ def application(oracle: Oracle) -> Starlette:
         names = _keys(request.query_params.get("key", "")) if options.key is not None else [_stream(request)]
         state = next((state for name in names if (state := oracle.forget(name)) is not None), None)
         if state is None:
-            return _json({"error": {"slug": "oracle-stream", "message": "there is no such stream"}}, 404)
-        return _json({"verdict": state.end()})
+            return json_response({"error": {"slug": "oracle-stream", "message": "there is no such stream"}}, 404)
+        return json_response({"verdict": state.end()})
 
     async def look(request: Request) -> Response:
-        return _json(
+        return json_response(
             {
                 "laws": [law.name for law in oracle.laws],
                 "connections": oracle.connections,
@@ -239,7 +235,3 @@ async def _body(request: Request, most: int) -> bytes:
     except ClientDisconnect:
         raise HTTPException(400, "the request broke off") from None
     return b"".join(parts)
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value) + b"\n", status, media_type="application/json")

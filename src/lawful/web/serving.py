@@ -11,6 +11,7 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     import uvicorn
+    from starlette.responses import Response
     from starlette.types import ASGIApp
 
 
@@ -50,7 +51,15 @@ def location(host: str, port: int, token: str | None, scheme: str = "http") -> s
     return f"{scheme}://{shown}:{port}/" + (f"?token={token}" if token is not None else "")
 
 
-def server(app: ASGIApp, *, most_bytes: int = 1_000_000, most_connections: int | None = None) -> uvicorn.Server:
+def json_response(value: object, status: int = 200) -> Response:
+    """An answer in JSON."""
+    import msgspec
+    from starlette.responses import Response
+
+    return Response(msgspec.json.encode(value) + b"\n", status, media_type="application/json")
+
+
+def server(app: ASGIApp, *, most_bytes: int = 1_000_000) -> uvicorn.Server:
     """A server that logs nothing, and does not wait for endless streams when it stops."""
     import logging
 
@@ -67,7 +76,6 @@ def server(app: ASGIApp, *, most_bytes: int = 1_000_000, most_connections: int |
             ws="websockets-sansio",
             ws_max_size=most_bytes,
             server_header=False,
-            limit_concurrency=most_connections,
             timeout_graceful_shutdown=1,
         )
     )

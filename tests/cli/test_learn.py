@@ -330,7 +330,7 @@ def test_a_store_with_counts_of_nothing_is_named(inputs: Path, capsys: Capture) 
     connection = sqlite3.connect("s.db")
     connection.executescript("UPDATE endings SET rules = 1 WHERE letters = 3")
     connection.close()
-    said = r"error\[store-unreadable\]: (\S*)s\.db: the counts of \S+ cannot be right"
+    said = r"error\[store-unreadable\]: (\S*)s\.db: the counts of \S+ are invalid"
     assert re.match(said, refusal(capsys, "more.jsonl", "--store", "s.db"))
     Path("app.py").write_text("print()")
     assert main(["run", "--store", "s.db", "app.py"]) == 2

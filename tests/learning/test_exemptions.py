@@ -1,4 +1,4 @@
-"""Lives that break a rule and may well be right: what excuses them, and that nothing else does."""
+"""Lives that break a rule and may well be right: what exempts them, and that nothing else does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def learned(history: Callable[[int], str], window: int = 5) -> Learner:
     return learner
 
 
-def told(history: Callable[[int], str]) -> list[Anomaly]:
+def anomalies_of(history: Callable[[int], str]) -> list[Anomaly]:
     return list(learned(history).anomalies())
 
 
@@ -56,7 +56,7 @@ def odd(usual: str, other: str) -> Callable[[int], str]:
 
 
 @pytest.mark.parametrize(
-    ("usual", "exempt", "not_excused"),
+    ("usual", "exempt", "not_exempt"),
     [
         pytest.param("+T T.start T.join", "+T", "+T T.start", id="never begun"),
         pytest.param("+L L.enter L.leave L.enter L.leave", "+L", "+L L.enter", id="no section"),
@@ -66,12 +66,12 @@ def odd(usual: str, other: str) -> Callable[[int], str]:
         pytest.param("+F F.read F.close", "+F F.read F.close F.__str__", "+F F.read F.close F.peek", id="printed"),
     ],
 )
-def test_what_excuses(usual: str, exempt: str, not_excused: str) -> None:
+def test_what_exempts(usual: str, exempt: str, not_exempt: str) -> None:
     end = usual.split()[-1]
     assert not broken(odd(usual, usual), end)
     assert not broken(odd(usual, exempt), end)
-    assert broken(odd(usual, not_excused), end)
-    (anomaly,) = told(odd(usual, not_excused))
+    assert broken(odd(usual, not_exempt), end)
+    (anomaly,) = anomalies_of(odd(usual, not_exempt))
     assert {scene.object for scene in anomaly.bad} == {ODD}
 
 
@@ -84,27 +84,27 @@ def test_one_that_ends_with_a_close_is_ended_though_others_go_on_after_one() -> 
 
 
 def test_what_was_never_begun_can_be_ended() -> None:
-    assert told(odd("F.open F.use F.close", "F.close")) == []
-    (anomaly,) = told(odd("F.open F.use F.close", "F.use F.close"))
+    assert anomalies_of(odd("F.open F.use F.close", "F.close")) == []
+    (anomaly,) = anomalies_of(odd("F.open F.use F.close", "F.use F.close"))
     assert names(anomaly) == {"F.open", "F.use"}
 
 
 def test_the_window_knows_of_the_same_method_of_another_class() -> None:
-    assert told(odd("F.prepare F.render", "F.prepare G.render G.look")) == []
-    (anomaly,) = told(odd("F.prepare F.render", "F.prepare G.look"))
+    assert anomalies_of(odd("F.prepare F.render", "F.prepare G.render G.look")) == []
+    (anomaly,) = anomalies_of(odd("F.prepare F.render", "F.prepare G.look"))
     assert names(anomaly) == {"F.prepare", "F.render"}
 
 
 def test_what_is_given_back_was_taken() -> None:
-    (anomaly,) = told(odd("L.acquire L.release", "L.release"))
+    (anomaly,) = anomalies_of(odd("L.acquire L.release", "L.release"))
     assert {anomaly.rule.a.name, anomaly.rule.b.name} == {"L.acquire", "L.release"}
 
 
 def test_a_step_that_is_ended_is_no_end() -> None:
     """Files are often flushed, and go on then: so one that is flushed last is not ended by that."""
     usual = "+F F.write F.flush F.write F.close"
-    assert told(odd(usual, "+F F.write F.flush F.write F.abort")) == []
-    (anomaly,) = told(odd(usual, "+F F.write F.write F.flush"))
+    assert anomalies_of(odd(usual, "+F F.write F.flush F.write F.abort")) == []
+    (anomaly,) = anomalies_of(odd(usual, "+F F.write F.write F.flush"))
     assert any(rule.b.name == "F.close" for rule in (anomaly.rule, *anomaly.others))
 
 
@@ -129,13 +129,13 @@ def test_two_causes_are_two_anomalies() -> None:
         use = "F.read" if number % 2 else "F.write"
         return use if number in (ODD, ODD + 1) else f"{use} F.close"
 
-    found = told(history)
+    found = anomalies_of(history)
     assert [{scene.object for scene in anomaly.bad} for anomaly in found] in ([{7}, {8}], [{8}, {7}], [{7, 8}])
     assert {str(site) for anomaly in found for site in anomaly.sites} == {"app.py:70", "app.py:80"}
 
 
-def test_what_was_told_is_not_told_again() -> None:
-    (anomaly,) = told(odd("+F F.open F.read F.seek F.close", "+F F.open F.read F.seek"))
+def test_an_anomaly_is_reported_once() -> None:
+    (anomaly,) = anomalies_of(odd("+F F.open F.read F.seek F.close", "+F F.open F.read F.seek"))
     assert {scene.object for scene in anomaly.bad} == {ODD}
 
 
@@ -144,7 +144,7 @@ def test_what_begins_is_ended_though_the_life_goes_on() -> None:
         end = "" if number == ODD else ("D.rollback" if number % 3 else "D.commit")
         return f"+D D.begin D.execute {end} D.query D.close"
 
-    (anomaly,) = told(history)
+    (anomaly,) = anomalies_of(history)
     assert anomaly.rule.a.name == "D.begin"
     assert {word.name for word in (anomaly.rule.b, *anomaly.rule.more)} == {"D.commit", "D.rollback"}
     assert {scene.object for scene in anomaly.bad} == {ODD}
@@ -213,20 +213,20 @@ def test_what_ways_of_life_say_is_what_the_histories_say(seed: int) -> None:
 
 def test_the_window_knows_of_a_with_that_failed() -> None:
     """One that was entered, and not left, has failed, by the language: nothing is missing."""
-    assert told(odd("F.prepare F.__enter__ F.__exit__", "F.prepare F.__enter__")) == []
-    assert told(odd("F.prepare F.__enter__ F.__exit__", "F.prepare"))
+    assert anomalies_of(odd("F.prepare F.__enter__ F.__exit__", "F.prepare F.__enter__")) == []
+    assert anomalies_of(odd("F.prepare F.__enter__ F.__exit__", "F.prepare"))
 
 
 def test_that_an_object_is_made_last_is_no_rule() -> None:
     """What its `__init__` calls comes before the object is there; it may be called again."""
-    assert told(odd("F.prepare +F F.use", "F.prepare +F F.prepare F.use")) == []
+    assert anomalies_of(odd("F.prepare +F F.use", "F.prepare +F F.prepare F.use")) == []
 
 
 def test_a_with_that_was_entered_is_left_whatever_order_is_seen() -> None:
     """Two threads use one lock: the last thing that is seen of it may be that it is entered."""
     usual = "L.__enter__ L.__exit__"
-    assert told(odd(usual, f"{usual} L.__enter__")) == []
-    (anomaly,) = told(odd("L.take L.give", "L.take L.give L.take"))
+    assert anomalies_of(odd(usual, f"{usual} L.__enter__")) == []
+    (anomaly,) = anomalies_of(odd("L.take L.give", "L.take L.give L.take"))
     assert names(anomaly) == {"L.take", "L.give"}
 
 

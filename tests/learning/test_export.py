@@ -467,7 +467,7 @@ def test_what_is_gone_is_forgotten() -> None:
     assert size(200) < size(10) + 10
 
 
-def test_what_is_gone_and_broke_the_rule_is_told_once() -> None:
+def test_what_is_gone_and_broke_the_rule_is_reported_once() -> None:
     run = LawRun([law(rule("ab"))])
     run.deliver([event("a", 1), event("a", 2), gone(1), event("b", 2), gone(2)])
     assert run.findings == []
@@ -475,7 +475,7 @@ def test_what_is_gone_and_broke_the_rule_is_told_once() -> None:
     assert [(each.rejected_at, each.expectation.bindings) for each in run.findings] == [("end", {"o": 1})]
 
 
-def test_fields_that_are_read_may_be_told_late() -> None:
+def test_fields_that_are_read_may_be_reported_late() -> None:
     read = Word("field_read", "app.File.name")
     late = {"event": "field_read", "name": read.name, "targetId": 1}
     assert law(rule("ab", b=read)).check([event("a", 1), gone(1), late]).accepted

@@ -1,4 +1,4 @@
-"""Rules about whole lives: counts as an oracle finds them in the histories, what is told of those that are broken."""
+"""Rules about whole lives: counts as an oracle finds them in the histories, and reports of broken ones."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_as_a_law_they_say_the_same_of_the_same_trace(seed: int) -> None:
             assert law.check(events).accepted != bad
 
 
-# -- what is told --------------------------------------------------------------------------------------------------
+# -- anomalies ----------------------------------------------------------------------------------------------------
 
 
 def files(*, missing: int = -1, after: int = -1) -> list[Event]:
@@ -140,7 +140,7 @@ def files(*, missing: int = -1, after: int = -1) -> list[Event]:
     return events
 
 
-def test_an_end_that_is_missing_is_told_however_far_away_it_is_elsewhere() -> None:
+def test_an_end_that_is_missing_is_reported_however_far_away_it_is_elsewhere() -> None:
     (anomaly,) = learned(files(missing=7), window=5).anomalies()
     assert anomaly.message == (
         "`File.read` is followed by `File.close` or `File.__exit__` in 29 of 30 lives; not at `app.py:70`"
@@ -152,7 +152,7 @@ def test_an_end_that_is_missing_is_told_however_far_away_it_is_elsewhere() -> No
     assert anomaly.good.events[-1][0] == "File.close"
 
 
-def test_what_comes_after_the_end_is_told() -> None:
+def test_what_comes_after_the_end_is_reported() -> None:
     (anomaly,) = learned(files(after=7), window=5).anomalies()
     assert anomaly.message == (
         "nothing comes after `File.close` or `File.__exit__` in 29 of 30 lives with `File.read`; "
@@ -164,7 +164,7 @@ def test_all_is_well() -> None:
     assert learned(files(), window=5).anomalies() == []
 
 
-def test_what_the_window_knows_as_well_is_told_in_its_words() -> None:
+def test_what_the_window_knows_as_well_is_reported_in_its_words() -> None:
     events = []
     for number in range(21):
         events.append(call("Lock.acquire", number, 10 * number))
@@ -226,7 +226,7 @@ def test_lives_of_other_processes_are_as_good_as_our_own() -> None:
     assert anomaly.message.endswith("in 29 of 30 lives; not at `app.py:70`")
 
 
-def test_lives_of_other_runs_count_but_are_not_told(tmp_path: Any) -> None:
+def test_lives_of_other_runs_count_but_are_not_reported(tmp_path: Any) -> None:
     first, second = parts()
     with Store(tmp_path / "store.db") as store:
         assert store.histories() == []
@@ -298,7 +298,7 @@ class Thorough(HistoryRules):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_what_is_not_looked_at_would_not_have_been_told(seed: int) -> None:
+def test_what_is_not_looked_at_would_not_have_been_reported(seed: int) -> None:
     random = Random(seed)
     words = "P.open P.close P.__enter__ P.__exit__ P.is_set P.a P.b P.c P.release P.acquire".split()
     learner = Learner(Parameters(window=3, thresholds={"ratio.enforce": random.choice((0.4, 0.6, 0.8, 0.9))}))

@@ -541,7 +541,7 @@ def test_no_events_are_no_error() -> None:
 # -- other runs, other processes ----------------------------------------------------------------------
 
 
-def told(trace: Sequence[Small], **parameters: Any) -> Learner:
+def learned(trace: Sequence[Small], **parameters: Any) -> Learner:
     learner = Learner(Parameters(**({"all_rules": True, "tune": False} | parameters)))
     learner.feed(events_of(trace))
     learner.finish()
@@ -560,13 +560,13 @@ def summed(*parts: Counts) -> Counts:
 
 @given(one=traces, other=traces, third=traces)
 def test_counts_of_processes_and_runs_add_up(one: list[Small], other: list[Small], third: list[Small]) -> None:
-    learner = told(one)
-    assert learner.merge(json.loads(json.dumps(told(other).snapshot())))
+    learner = learned(one)
+    assert learner.merge(json.loads(json.dumps(learned(other).snapshot())))
     own = summed(literally(one, 25), literally(other, 25))
     assert summed(counted(learner.rules(all=True))) == own
     assert learner.events == len(one) + len(other)
     # What it remembers of other runs counts for rules, but it is not its own knowledge.
-    learner.remember(told(third).shared_pairs())
+    learner.remember(learned(third).shared_pairs())
     assert summed(counted(learner.rules(all=True))) == summed(own, literally(third, 25))
     again = Learner(Parameters(all_rules=True, tune=False))
     again.remember(learner.shared_pairs())
@@ -583,7 +583,7 @@ def test_places_are_known_by_their_names(trace: list[Small]) -> None:
         learner.numbering.word("func_pre", name)
     for line in range(9, 0, -1):
         learner.numbering.site("app.py", line)
-    learner.remember(told(trace).shared_pairs())
+    learner.remember(learned(trace).shared_pairs())
     known = {key: value for key, value in literally(trace, 25).items() if value != (0, 0, 0)}
     assert {key: value for key, value in counted(learner.rules(all=True)).items() if value != (0, 0, 0)} == known
 
@@ -614,16 +614,16 @@ def test_how_scenarios_ended_is_known_to_other_runs_and_processes(one: list[Smal
     learner = Learner(Parameters(all_rules=True, tune=False))
     for name in "khgf":
         learner.numbering.word("func_pre", name)
-    learner.remember(told(one).shared_pairs())
-    learner.merge(json.loads(json.dumps(told(other).snapshot())))
-    assert endings(learner) == endings(told(one)) + endings(told(other))
+    learner.remember(learned(one).shared_pairs())
+    learner.merge(json.loads(json.dumps(learned(other).snapshot())))
+    assert endings(learner) == endings(learned(one)) + endings(learned(other))
 
 
 @given(one=traces, other=traces)
 def test_what_is_remembered_is_read_with_the_templates_of_now(one: list[Small], other: list[Small]) -> None:
-    learner = told(one)
+    learner = learned(one)
     learner.change(templates=["a+b", "ab"])
-    learner.remember(told(other, templates=["a+b", "ab"]).shared_pairs())
+    learner.remember(learned(other, templates=["a+b", "ab"]).shared_pairs())
     known = {key: value for key, value in literally(other, 25, ["a+b", "ab"]).items() if value != (0, 0, 0)}
     assert {key: value for key, value in counted(learner.rules(all=True)).items() if value != (0, 0, 0)} == known
 
@@ -632,7 +632,7 @@ def test_what_there_was_no_room_for_is_not_taken_for_remembered() -> None:
     """A pair that was refused may be seen later, when another one has died."""
     learner = Learner(Parameters(tune=False, most_pairs=1, strategy="count"))
     for names in ("fg", "hk"):
-        learner.remember(told([(name, number, 1) for number in range(9) for name in names]).shared_pairs())
+        learner.remember(learned([(name, number, 1) for number in range(9) for name in names]).shared_pairs())
     assert (learner.window.pairs, learner.window.given_up) == (1, 1)
     learner.change(thresholds={"count.enforce": 99, "count.dead": 99})
     learner.tick()
@@ -641,11 +641,11 @@ def test_what_there_was_no_room_for_is_not_taken_for_remembered() -> None:
     trace = [("h", 1, 1), ("k", 1, 1)]
     learner.feed(events_of(trace))
     learner.finish()
-    assert list(learner.shared_pairs()) == list(told(trace).shared_pairs())
+    assert list(learner.shared_pairs()) == list(learned(trace).shared_pairs())
 
 
 def test_knowledge_is_in_words() -> None:
-    learner = told([("f", 1, 3), ("g", 1, 4)], templates=["ab", "a+b"])
+    learner = learned([("f", 1, 3), ("g", 1, 4)], templates=["ab", "a+b"])
     (known,) = learner.shared_pairs()
     place, broken = (Site("app.py", 3), 0b0101), (Site("app.py", 3), 0b1010)
     assert known == SharedPair(Word("func_pre", "f"), Word("func_pre", "g"), ((0b0101, 0b11, 1),), (place,), (broken,))
@@ -659,9 +659,9 @@ def test_turning_swaps_the_orders_of_each_template(rules: int) -> None:
 
 
 def test_another_processs_templates_must_be_the_same() -> None:
-    learner = told([("f", 1, 3), ("g", 1, 4)])
+    learner = learned([("f", 1, 3), ("g", 1, 4)])
     before = learner.to_json()
-    assert not learner.merge(told([("f", 1, 3), ("g", 1, 4)], templates=["ab"]).snapshot())
+    assert not learner.merge(learned([("f", 1, 3), ("g", 1, 4)], templates=["ab"]).snapshot())
     assert learner.to_json() == before
 
 
@@ -672,9 +672,9 @@ def test_what_is_remembered_shows_what_is_wrong_now(which: str, failures: int) -
     good = [
         (name, number, 10 * (number % 8) + line) for number in range(80) for line, name in ((1, "open"), (2, "close"))
     ]
-    before = told([*good, *(("open", 500 + number, 95) for number in range(failures))])
+    before = learned([*good, *(("open", 500 + number, 95) for number in range(failures))])
     bad = [("open", 1, 95), *(("x", 2, 1) for _ in range(50))]
-    assert told(bad, core=which).anomalies() == []
+    assert learned(bad, core=which).anomalies() == []
     learner = Learner(Parameters(core=which))
     learner.remember(before.shared_pairs())
     learner.feed(events_of(bad))
@@ -685,7 +685,7 @@ def test_what_is_remembered_shows_what_is_wrong_now(which: str, failures: int) -
 
 
 def test_what_was_wrong_in_earlier_runs_only_is_not_shown() -> None:
-    before = told(program(2))
+    before = learned(program(2))
     assert before.anomalies() != []
     learner = Learner(Parameters())
     learner.remember(before.shared_pairs())
@@ -705,8 +705,8 @@ def test_anomalies_of_another_process_are_shown_merged() -> None:
         *((name, 600 + number, 80 + number % 3) for number in range(50) for name in "pq"),
     ]
     other += [("p", 900, 90)]
-    learner = told(one)
-    learner.merge(json.loads(json.dumps(told(other).snapshot())))
+    learner = learned(one)
+    learner.merge(json.loads(json.dumps(learned(other).snapshot())))
     found = {
         frozenset((anomaly.rule.a.label, anomaly.rule.b.label)): (
             [str(site) for site in anomaly.sites],
@@ -723,9 +723,9 @@ def test_anomalies_of_another_process_are_shown_merged() -> None:
 def test_what_all_processes_know_overrules_one() -> None:
     """A child finds a rule broken that the others break all the time."""
     good = [(name, number, 10 * (number % 4) + line) for number in range(60) for line, name in ((1, "p"), (2, "q"))]
-    child = told([*good, ("p", 500, 71)])
+    child = learned([*good, ("p", 500, 71)])
     assert len(child.anomalies()) == 1
-    learner = told([*good[:2], *(("p", 1000 + number, 5) for number in range(500))])
+    learner = learned([*good[:2], *(("p", 1000 + number, 5) for number in range(500))])
     learner.merge(child.snapshot())
     assert learner.anomalies() == []
 

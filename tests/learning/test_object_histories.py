@@ -119,7 +119,7 @@ def test_a_life_in_full(make: Make) -> None:
 
 
 @pytest.mark.parametrize("make", CORES)
-def test_lives_that_go_on_are_not_told(make: Make) -> None:
+def test_histories_that_go_on_are_not_reported(make: Make) -> None:
     made = make(PRODUCT, 1)
     feed(made, [(0, 1, 1), (0, 1, 2), (0, 1, 3)])
     assert made.histories() == []
@@ -137,7 +137,7 @@ def test_a_life_with_too_many_different_events_is_left_out(make: Make) -> None:
 
 
 @pytest.mark.parametrize("make", CORES)
-def test_only_so_many_ways_of_life_are_told_apart(make: Make) -> None:
+def test_only_so_many_histories_are_distinguished(make: Make) -> None:
     made = fed(make, [event for id_ in range(MOST_HISTORIES + 10) for event in ((id_, 1, id_), (id_ // 2, 1, id_))])
     assert len(made.histories()) == MOST_HISTORIES
     assert made.given_up_histories == 10

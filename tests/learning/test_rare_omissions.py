@@ -1,4 +1,4 @@
-"""What looks like a slip is told though lives are few: a beginning without its end, at one place only."""
+"""Likely mistakes are reported though histories are few: a beginning without its end, at one place only."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def learned(events: Sequence[Event]) -> Learner:
     return learner
 
 
-def told(*rows: str) -> list[Anomaly]:
+def anomalies_of(*rows: str) -> list[Anomaly]:
     return list(learned(histories(*rows)).anomalies())
 
 
@@ -48,7 +48,7 @@ JOINED = "T.start T.work T.rest T.join"
 
 
 def test_three_of_four_are_joined() -> None:
-    (anomaly,) = told(JOINED, JOINED, JOINED, "T.start:7 T.work:8")
+    (anomaly,) = anomalies_of(JOINED, JOINED, JOINED, "T.start:7 T.work:8")
     assert anomaly.rule.whole_history and anomaly.rule.b.name == "T.join"
     assert {scene.object for scene in anomaly.bad} == {3}
     assert (anomaly.rule.satisfied, anomaly.rule.failed) == (3, 1)
@@ -69,11 +69,11 @@ def test_three_of_four_are_joined() -> None:
     ],
 )
 def test_what_is_no_slip(rows: list[str]) -> None:
-    assert told(*rows) == []
+    assert anomalies_of(*rows) == []
 
 
 def test_something_begins_where_others_of_the_class_do_not() -> None:
-    (anomaly,) = told(*["T.start T.join"] * 3, *["T.look"] * 6, "T.start")
+    (anomaly,) = anomalies_of(*["T.start T.join"] * 3, *["T.look"] * 6, "T.start")
     assert (anomaly.rule.a.name, anomaly.rule.b.name) == ("T.start", "T.join")
 
 
@@ -133,8 +133,8 @@ def test_slips_are_those_of_the_histories(seed: int) -> None:
         bad = {place(example.object) for _, example in case.bad}
         ended = [target for target, met in histories.items() if any(name in ends for name, _ in met)]
         good = {place(target) for target in ended} - {None}
-        slip = case.breach is Breach.MISSING and ends[0] in ENDS and (not key or key in OPENS)
-        assert case.rare_omission == (slip and len(bad) == 1 and not bad & good)
+        mistake = case.breach is Breach.MISSING and ends[0] in ENDS and (not key or key in OPENS)
+        assert case.rare_omission == (mistake and len(bad) == 1 and not bad & good)
         if case.rare_omission and len(good) >= 2:
             assert case.kept >= 3 * case.broken or case.kept > 4
 

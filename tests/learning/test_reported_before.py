@@ -1,4 +1,4 @@
-"""What earlier runs of a program tell of the present one: what is new in it, and what is not."""
+"""Earlier runs of a program show which anomalies of the present one are new."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def learner(steps: Sequence[Step], *before: Learner, file: str = "app.py", core:
     return made
 
 
-def told(made: Learner) -> list[Anomaly]:
+def anomalies_of(made: Learner) -> list[Anomaly]:
     return list(made.anomalies())
 
 
@@ -57,9 +57,9 @@ def half_closed(changed: int | None = None) -> list[Step]:
 
 
 @pytest.mark.parametrize("core", ["python", ""])
-def test_what_is_no_longer_done_at_a_place_is_told_though_it_is_no_rule_elsewhere(core: str) -> None:
-    assert told(learner(half_closed(8), core=core)) == []
-    found = told(learner(half_closed(8), learner(half_closed(), core=core), core=core))
+def test_what_is_no_longer_done_at_a_place_is_reported_though_it_is_not_a_rule_elsewhere(core: str) -> None:
+    assert anomalies_of(learner(half_closed(8), core=core)) == []
+    found = anomalies_of(learner(half_closed(8), learner(half_closed(), core=core), core=core))
     assert found and str(found[0].sites[0]) in ("app.py:81", "app.py:82")
     assert "no longer at `app.py:8" in found[0].message
     assert "Box.close" in {found[0].rule.b.label, *(word.label for word in found[0].rule.more)}
@@ -75,10 +75,10 @@ def test_the_same_again_is_no_news(seed: int) -> None:
         if chance.random() < 0.3:  # a long rest, beyond the window
             steps += [(f"Other.{chance.choice('xyz')}", 1000 + number, 900) for _ in range(30)]
     before = learner(steps)
-    known = {str(anomaly.rule) for anomaly in told(before)}
-    again = told(learner(steps, before))
+    known = {str(anomaly.rule) for anomaly in anomalies_of(before)}
+    again = anomalies_of(learner(steps, before))
     assert {str(anomaly.rule) for anomaly in again} <= known
-    scores = {str(anomaly.rule): anomaly.score for anomaly in told(before)}
+    scores = {str(anomaly.rule): anomaly.score for anomaly in anomalies_of(before)}
     assert all(anomaly.score <= scores[str(anomaly.rule)] + 0.1 for anomaly in again)
 
 
@@ -90,14 +90,14 @@ def test_what_is_new_comes_before_what_is_old() -> None:
         for at, name in enumerate(("open", "shut", "close"))
     ]
     new = [step for step in old if step[:2] != ("Box.close", 5)]
-    first, *rest = told(learner(new, learner(old)))
+    first, *rest = anomalies_of(learner(new, learner(old)))
     assert str(first.sites[0]) in ("app.py:51", "app.py:52")
     assert all(anomaly.score < first.score for anomaly in rest)
 
 
 def test_runs_of_other_files_tell_nothing_new() -> None:
     before = learner(half_closed(), file="other.py")
-    assert told(learner(half_closed(8), before)) == []
+    assert anomalies_of(learner(half_closed(8), before)) == []
 
 
 def test_no_news_without_earlier_runs_of_the_file() -> None:
@@ -135,7 +135,7 @@ def boxes(without: Collection[int] = (), moved: int = 0) -> list[Step]:
     return [step for number in range(30) for step in box(number, 30 * number + moved, *["close"] * (number in without))]
 
 
-def test_what_was_told_is_known_in_later_runs(tmp_path: Path) -> None:
+def test_a_reported_anomaly_is_known_in_later_runs(tmp_path: Path) -> None:
     (first,) = session(tmp_path / "s.db", boxes([7]))
     for _ in range(3):
         again = session(tmp_path / "s.db", boxes([7]))
@@ -160,14 +160,14 @@ def test_at_one_more_place_it_is_new(tmp_path: Path) -> None:
     assert list(both) == [] and {len(each.sites) for each in both.known} == {2}
 
 
-def test_what_was_over_the_budget_is_told_another_time(tmp_path: Path) -> None:
+def test_what_was_over_the_budget_is_reported_another_time(tmp_path: Path) -> None:
     taps = [(name.replace("Box", "Tap"), 1000 + id_, 5000 + line) for name, id_, line in boxes([4])]
     first = session(tmp_path / "s.db", boxes([7]) + taps, budget=1, tune=False)
     second = session(tmp_path / "s.db", boxes([7]) + taps, budget=1, tune=False)
     assert (len(first), first.omitted, len(second), second.omitted, len(second.known)) == (1, 1, 1, 0, 1)
 
 
-def test_what_is_mended_and_comes_again_is_news(tmp_path: Path) -> None:
+def test_a_fixed_anomaly_that_comes_again_is_news(tmp_path: Path) -> None:
     session(tmp_path / "s.db", boxes([7]))
     for _ in range(FORGOTTEN - 1):
         session(tmp_path / "s.db", boxes())
@@ -189,7 +189,7 @@ def test_runs_of_other_files_do_not_make_it_forgotten(tmp_path: Path) -> None:
         assert store.reported()
 
 
-def test_stores_that_are_merged_know_what_both_have_told(tmp_path: Path) -> None:
+def test_stores_that_are_merged_know_what_both_have_reported(tmp_path: Path) -> None:
     session(tmp_path / "one.db", boxes([7]))
     session(tmp_path / "other.db", boxes([20]))
     with Store(tmp_path / "one.db") as one, Store(tmp_path / "other.db") as other, Store(tmp_path / "all.db") as every:
@@ -203,16 +203,16 @@ def test_stores_that_are_merged_know_what_both_have_told(tmp_path: Path) -> None
 def test_a_change_comes_before_what_scores_higher(tmp_path: Path) -> None:
     for _ in range(2):
         session(tmp_path / "s.db", half_closed())
-    slips = [(f"Tap.{name}", 500 + number, 900 + 10 * number + at) for number in range(40)
+    mistakes = [(f"Tap.{name}", 500 + number, 900 + 10 * number + at) for number in range(40)
              for at, name in enumerate(("open", "use", "close")) if (number, name) != (39, "close")]  # fmt: skip
-    found = session(tmp_path / "s.db", half_closed(8) + slips)
+    found = session(tmp_path / "s.db", half_closed(8) + mistakes)
     assert [anomaly.changed for anomaly in found] == sorted((anomaly.changed for anomaly in found), reverse=True)
     assert found[0].changed and "no longer" in found[0].message
 
 
 def test_a_rule_that_is_kept_sometimes_at_a_place_has_not_changed(tmp_path: Path) -> None:
     session(tmp_path / "s.db", half_closed())
-    session(tmp_path / "s.db", half_closed(8))  # which is told
+    session(tmp_path / "s.db", half_closed(8))  # which is reported
     session(tmp_path / "s.db", half_closed())
     found = session(tmp_path / "s.db", half_closed(8))
     assert not any(anomaly.changed for anomaly in (*found, *found.known))

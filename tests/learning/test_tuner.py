@@ -155,7 +155,7 @@ def test_the_powerful_variables_are_favoured() -> None:
         for event in range(30):
             if tuner.step(event, straight(tuner.values)) is None:
                 break
-        chosen += tuner.made
+        chosen += Counter(move.variable for move in tuner.moves)
     (name, most), (_, second) = chosen.most_common(2)
     assert name == "count.enforce"
     assert most > 2 * second
@@ -229,10 +229,9 @@ def test_what_is_refused() -> None:
     assert tuner.values == {"context.enforce": 1}
 
 
-def test_old_moves_are_forgotten_but_counted() -> None:
+def test_old_moves_are_forgotten() -> None:
     tuner = Tuner(CONTEXT, None, 10)
     for event in range(MOST_MOVES + 50):
         assert tuner.step(event, 11 if tuner.values["context.enforce"] == 1 else 9)
     assert len(tuner.moves) == MOST_MOVES
     assert tuner.moves[0].event == 50
-    assert tuner.made == {"context.enforce": MOST_MOVES + 50}

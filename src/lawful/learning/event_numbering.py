@@ -61,7 +61,6 @@ class EventNumbering:
         self.words: list[Word] = []
         self.sites: list[Site] = []
         self.read = 0  # events
-        self.taken = 0  # events that were learned from; with joins they may be several for the window
         self.passed: dict[str, int] = {}  # how many were passed over, by their kind, or `NO_OBJECT`
         self.raising: dict[
             tuple[int, int], list[int]
@@ -130,10 +129,38 @@ class EventNumbering:
         """Number events, for `take`. Before an error: all events up to the faulty one."""
         if isinstance(where, str) and where != self._source:
             self._source, self._of_source = where, 0
-        if self.joins:
-            self._add_joined(events, where)
-        else:
-            self._add(events, where)
+        known, places, joins = self._known, self._places, self.joins
+        names, sites, objects = self._waiting
+        index = -1
+        try:
+            for index, event in enumerate(events):
+                get = event.get
+                try:
+                    number = known[get("event"), get("name")]
+                except (KeyError, TypeError):
+                    number = self._new(event, where, index)
+                if number < 0:
+                    self._pass(event)
+                    if not joins:
+                        continue
+                target: Any = get("targetId")
+                if type(target) is not int or not 0 <= target < _OWN_IDS:
+                    target = self._object(target)
+                    if target is None and not joins:
+                        self.passed[NO_OBJECT] = self.passed.get(NO_OBJECT, 0) + 1
+                        continue
+                try:
+                    site = places[get("file"), get("line")]
+                except (KeyError, TypeError):
+                    site = self.site(get("file"), get("line"))
+                if joins:
+                    self._add_joined(event, number, site, target)
+                    continue
+                names.append(number)
+                sites.append(site)
+                objects.append(target)
+        finally:
+            self.read += index + 1
         self._of_source += len(events)
 
     def take(self) -> Numbers:
@@ -161,73 +188,31 @@ class EventNumbering:
         self._source = None
         self._of_source = 0
 
-    def _add(self, events: Sequence[Mapping[str, Any]], where: Where) -> None:
-        known, places = self._known, self._places
-        names, sites, objects = self._waiting
-        before = len(names)
-        index = -1
-        try:
-            for index, event in enumerate(events):
-                get = event.get
-                try:
-                    number = known[get("event"), get("name")]
-                except (KeyError, TypeError):
-                    number = self._new(event, where, index)
-                if number < 0:
-                    self._pass(event)
-                    continue
-                target = get("targetId")
-                if type(target) is not int or not 0 <= target < _OWN_IDS:
-                    target = self._object(target)
-                    if target is None:
-                        self.passed[NO_OBJECT] = self.passed.get(NO_OBJECT, 0) + 1
-                        continue
-                try:
-                    site = places[get("file"), get("line")]
-                except (KeyError, TypeError):
-                    site = self.site(get("file"), get("line"))
-                names.append(number)
-                sites.append(site)
-                objects.append(target)
-        finally:
-            self.read += index + 1
-            self.taken += len(names) - before
-
-    def _add_joined(self, events: Sequence[Mapping[str, Any]], where: Where) -> None:
-        names = self._waiting.names
-        for index, event in enumerate(events):
-            self.read += 1
-            kind, name = event.get("event"), event.get("name")
-            try:
-                number = self._known[kind, name]
-            except (KeyError, TypeError):
-                number = self._new(event, where, index)
-            before = len(names)
-            site = self.site(event.get("file"), event.get("line"))
-            target = self._object(event.get("targetId"))
+    def _add_joined(self, event: Mapping[str, Any], number: int, site: int, target: int | None) -> None:
+        """Add an event to all objects that it happens to; `number` is negative if it is passed over."""
+        kind, name = event.get("event"), event.get("name")
+        if "family" in self.joins:
+            self._relate(event, target)
+        if number < 0:
+            if kind == "func_post" and isinstance(name, str) and "result" in self.joins:
+                self._give_result(event, name, site, target)
+            return
+        word = self.words[number]
+        before = len(self._waiting.names)
+        if target is not None:
+            self._put(number, site, target)
             if "family" in self.joins:
-                self._relate(event, target)
-            if number < 0:
-                self._pass(event)
-                if kind == "func_post" and isinstance(name, str) and "result" in self.joins:
-                    self._give_result(event, name, site, target)
-            else:
-                word = self.words[number]
-                if target is not None:
-                    self._put(number, site, target)
-                    if "family" in self.joins:
-                        for parent, role in self._parents.get(target) or ():
-                            self._put(self.word(word.event, word.name, role), site, parent)
-                if "arguments" in self.joins and (kind == "func_pre" or (kind == "new" and name not in self._called)):
-                    self._called.add(word.name)
-                    for role, argument in self._arguments(event):
-                        if argument != target:
-                            self._put(self.word(word.event, word.name, role), site, argument)
-                if kind == "new":
-                    self._made.add(word.name)
-                if len(names) == before:
-                    self.passed[NO_OBJECT] = self.passed.get(NO_OBJECT, 0) + 1
-            self.taken += len(names) > before
+                for parent, role in self._parents.get(target) or ():
+                    self._put(self.word(word.event, word.name, role), site, parent)
+        if "arguments" in self.joins and (kind == "func_pre" or (kind == "new" and name not in self._called)):
+            self._called.add(word.name)
+            for role, argument in self._arguments(event):
+                if argument != target:
+                    self._put(self.word(word.event, word.name, role), site, argument)
+        if kind == "new":
+            self._made.add(word.name)
+        if len(self._waiting.names) == before:
+            self.passed[NO_OBJECT] = self.passed.get(NO_OBJECT, 0) + 1
 
     def _put(self, number: int, site: int, target: int) -> None:
         names, sites, objects = self._waiting
@@ -265,9 +250,9 @@ class EventNumbering:
             number = self.word(kind or "", name)
         elif name is None:
             what = f"a `{kind}` event" if kind else "an event"
-            raise self._nameless(f"{what} without a `name`: there is nothing to call it in a rule", where, index)
+            raise self._nameless(f"{what} has no `name`, so no rule can refer to it", where, index)
         else:
-            raise self._nameless(f"the `name` of an event must be a text, this is {name!r:.60}", where, index)
+            raise self._nameless(f"the `name` of an event must be a string, this is {name!r:.60}", where, index)
         self._known[kind, name] = number
         return number
 

@@ -60,7 +60,7 @@ class Learner:
         self.on_new_window: Callable[[Window], None] | None = None
         """Called with the new window when there is one: for those who feed it themselves."""
         self.reported_before: ReportedBefore | None = None
-        """What earlier runs have reported, if there is a store of them."""
+        """The anomalies that earlier runs reported, if they are stored."""
         self._lock = RLock()
         self._tuner = Tuner.of(self._parameters)
         self._past_events = 0  # of windows before this one, and of other processes
@@ -70,7 +70,7 @@ class Learner:
         self.numbering.reach(self._parameters.window)
 
     def _use(self, product: Product, window: Window) -> None:
-        """Count in this window, and from zero."""
+        """Begin to count anew, in this window."""
         self._product, self._window = product, window
         self._others = OtherLearners(self.numbering, product)
         self._ended = EndedHistories()
@@ -86,7 +86,7 @@ class Learner:
             return replace(self._parameters, thresholds=dict(self._tuner.values))
 
     def change(self, **changes: Any) -> None:
-        """Change parameters, all that are named or, if one of them is wrong, none. Thresholds not named stay."""
+        """Change the named parameters; if one of them is invalid, change none. Other thresholds stay."""
         with self._lock:
             old = self._parameters
             new = old.changed(**changes)
@@ -106,19 +106,19 @@ class Learner:
                 self._past_events += before.events  # what was on its way has arrived now
 
     def hold_lock(self) -> None:
-        """Let no other thread in until `release_lock`: before the process forks, or a child would wait for ever."""
+        """Lock other threads out until `release_lock`. Call it before a fork, or the child would wait for ever."""
         self._lock.acquire()
         self.numbering.lock.acquire()
 
     def release_lock(self) -> None:
-        """After `hold_lock`, by the same thread; in the child, too."""
+        """Call it in the thread that called `hold_lock`, in the parent and in the child."""
         self.numbering.lock.release()
         self._lock.release()
 
     # -- events -----------------------------------------------------------------------------------
 
     def feed(self, events: Sequence[Mapping[str, Any]], where: Where = None) -> None:
-        """Learn from events. Before an error, that is all up to the faulty one."""
+        """Learn from events. After an error, those before the faulty one have been learned."""
         with self._lock:
             try:
                 self.numbering.add(events, where)
@@ -144,14 +144,14 @@ class Learner:
                 self._tuner.step(self.events, anomalies.count(self.view(), survey))
 
     def next_trace(self) -> None:
-        """A trace is over, and another one begins, whose objects are others."""
+        """A trace is over, and another one begins, with objects of its own."""
         with self._lock:
             self._drain()
             self._traces += 1
             self.numbering.next_trace()
 
     def finish(self) -> None:
-        """The stream is over: let everything leave the window, and let the tuner keep to the budget if it can."""
+        """The stream is over: all events leave the window, and the tuner tries to meet the budget."""
         with self._lock:
             self._drain()
             if not self.events:
@@ -173,7 +173,7 @@ class Learner:
 
     @property
     def events(self) -> int:
-        """How many were learned from. With joins, one event in a trace may be several."""
+        """The number of events learned from. With joins, one event of a trace may count several times."""
         return self._past_events + self._window.events
 
     @property
@@ -183,12 +183,12 @@ class Learner:
 
     @property
     def moves(self) -> list[ThresholdMove]:
-        """What the tuner has done, and those before it, as far as that is kept."""
+        """The moves of the tuner and of those before it, as far as they are kept."""
         with self._lock:
             return [*self._tuner.past_moves, *self._tuner.moves]
 
     def view(self) -> LearnerView:
-        """The present state, for those who read rules and anomalies."""
+        """The present state, for code that reads rules and anomalies."""
         with self._lock:
             return LearnerView(
                 self._window,
@@ -244,14 +244,14 @@ class Learner:
         return self._others.anomalies(anomalies.find(view, self._survey(prune=False)), view)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it in JSON types."""
+        """The learner in JSON types."""
         with self._lock:
             return learner_json(self)
 
     # -- other runs, other processes --------------------------------------------------------------
 
     def shared_pairs(self) -> Iterator[SharedPair]:
-        """What this learner has counted itself, without what it was given by `remember`. Dead pairs are not in it.
+        """The counts of this learner, without those given to `remember` and without dead pairs.
 
         The rules are those of its templates, in their order.
         """
@@ -278,7 +278,7 @@ class Learner:
             self._others.remember(self._window, pairs, histories, novelty)
 
     def shared_histories(self) -> Iterator[SharedHistory]:
-        """The histories that this learner has seen itself, as far as they have ended."""
+        """The ended histories of this learner, without those given to `remember`."""
         with self._lock:
             return self._others.shared_histories(self._ended.histories)
 
@@ -288,14 +288,14 @@ class Learner:
             return self._others.novelty(self._window, self._ended.histories)
 
     def report_record(self) -> ReportRecord | None:
-        """What this run reports, for later ones, if it knows what earlier ones have reported."""
+        """The reports of this run, for later ones; None if there is no store of earlier ones."""
         if self.reported_before is None:
             return None
         found = self.anomalies()
         return self.reported_before.report_record(found, found.known, self._others.files(self._ended.histories))
 
     def snapshot(self) -> dict[str, Any]:
-        """What another process has to know of this one, in JSON types."""
+        """The counts and anomalies of this process for another one, in JSON types."""
         with self._lock:
             plain: dict[str, Any] = msgspec.to_builtins(
                 {
@@ -310,13 +310,13 @@ class Learner:
             return plain
 
     def merge(self, snapshot: Mapping[str, Any]) -> bool:
-        """Add what another process has counted, and the anomalies it found. Not if it had other templates."""
+        """Add the counts and anomalies of another process. False if it has other templates: nothing is added."""
         with self._lock:
             if list(snapshot["templates"]) != list(self._parameters.templates):
                 return False
             if self._kept_at != self._window.events:
-                # The counts of others have failures in them too, which make looser rules the best ones: what is found
-                # now would fall silent.
+                # The counts of others contain failures too. With them looser rules become the best ones, and our
+                # anomalies of now would be lost.
                 self._kept_at = self._window.events
                 self._others.add_anomalies(anomalies.find(self.view(), self._survey(prune=False)))
             self._others.merge(self._window, snapshot)

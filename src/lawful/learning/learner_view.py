@@ -14,15 +14,15 @@ _MOST_DOUBT = 0.5
 
 
 def doubt(pairs: int) -> float:
-    """How much a rule is to be doubted of which no name says anything, where so many pairs of events were tried."""
+    """How much to doubt a rule whose names do not say that something begins or ends, with so many pairs of events."""
     return _MOST_DOUBT * (1 - min(1.0, _FEW_PAIRS / max(1, pairs)))
 
 
 @dataclass(slots=True)
 class EarlierRuns:
-    """What earlier runs show about the present one.
+    """The counts of earlier runs, by which the present one is judged.
 
-    Only if they were runs of the same program do they tell what is new in it: that is seen from its files.
+    They show what is new only if they were runs of the same program, which its files tell.
     """
 
     files: set[str | None] = field(default_factory=set)
@@ -101,7 +101,7 @@ class EndedHistories:
 
 @dataclass(frozen=True, slots=True)
 class LearnerView:
-    """A learner as those see it who read its rules and anomalies. Nothing is copied: it is the present."""
+    """The state of a learner, for code that reads its rules and anomalies. It copies nothing: it is always current."""
 
     window: Window
     product: Product

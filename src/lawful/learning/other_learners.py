@@ -36,7 +36,7 @@ Numbered = list[tuple[int, int]]  # kinds of endings, with how many; or places, 
 
 
 class OtherLearners:
-    """What others have counted, beside one window, and what they are given of it."""
+    """The counts of other runs and processes, beside those of one window."""
 
     def __init__(self, numbering: EventNumbering, product: Product) -> None:
         self.earlier_runs = EarlierRuns()
@@ -83,12 +83,12 @@ class OtherLearners:
     # -- other processes --------------------------------------------------------------------------
 
     def add_anomalies(self, found: Iterable[Anomaly]) -> None:
-        """Keep anomalies that more counts might silence."""
+        """Keep anomalies: further counts might hide them."""
         for anomaly in found:
             add_by_rule(self._anomalies, anomaly)
 
     def merge(self, window: Window, snapshot: Mapping[str, Any]) -> None:
-        """Add what another process has counted, and the anomalies it found."""
+        """Add the counts and anomalies of another process."""
         for each in snapshot["pairs"]:
             key, endings, contexts, breaches = self._numbered_pair(msgspec.convert(each, SharedPair))
             window.remember(*key, endings, contexts)
@@ -153,7 +153,7 @@ class OtherLearners:
         try:
             endings = [(self._kinds[satisfied, letters], number) for satisfied, letters, number in shared.endings]
         except KeyError:
-            raise LawfulError("store-unreadable", f"the counts of {shared.first.label} cannot be right") from None
+            raise LawfulError("store-unreadable", f"the counts of {shared.first.label} are invalid") from None
         contexts, breaches = (
             [(self._numbering.site(*site), rules) for site, rules in each]
             for each in (shared.contexts, shared.breaches)
@@ -181,7 +181,7 @@ class OtherLearners:
         try:
             order = tuple(2 * words[code >> 1] + (code & 1) for code in shared.order)
         except IndexError:
-            raise LawfulError("store-unreadable", "a life has an event that it does not name") from None
+            raise LawfulError("store-unreadable", "a life refers to an event that it does not list") from None
         examples = (
             HistoryExample(id_, 0, count, tuple(self._numbering.site(*site) for site in places))
             for places, count, id_ in shared.places

@@ -42,7 +42,7 @@ class Parameters:
         _whole("seed-range", "the seed", self.seed, None)
         for name, value in (("tune", self.tune), ("all_rules", self.all_rules)):
             if not isinstance(value, bool):
-                raise LawfulError("parameter-type", f"{name} is true or false, not {value!r:.60}")
+                raise LawfulError("parameter-type", f"{name} must be true or false, not {value!r:.60}")
         if self.core not in CORES:
             raise LawfulError("core-unknown", f"unknown core {self.core!r:.60}", hint="use python or native")
         object.__setattr__(self, "templates", _distinct(_texts("templates", self.templates)))
@@ -53,9 +53,9 @@ class Parameters:
                     "join-unknown", f"unknown join {quoted(join)}", hint=f"the joins are {', '.join(JOINS)}"
                 )
         if not isinstance(self.strategy, str):
-            raise LawfulError("parameter-type", f"a strategy is a text, not {self.strategy!r:.60}")
+            raise LawfulError("parameter-type", f"strategy must be a string, not {self.strategy!r:.60}")
         if not isinstance(self.thresholds, Mapping):
-            raise LawfulError("parameter-type", f"thresholds are names with numbers, not {self.thresholds!r:.60}")
+            raise LawfulError("parameter-type", f"thresholds must map names to numbers, not {self.thresholds!r:.60}")
         strategies.parse(self.strategy).values(self.thresholds)
         object.__setattr__(self, "thresholds", dict(self.thresholds))
 
@@ -104,4 +104,4 @@ def _texts(what: str, value: object) -> tuple[str, ...]:
         texts = tuple(value)
         if all(isinstance(text, str) for text in texts):
             return texts
-    raise LawfulError("parameter-type", f"{what} are a list of texts, not {value!r:.60}")
+    raise LawfulError("parameter-type", f"{what} must be a list of strings, not {value!r:.60}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import log10, sqrt
 from typing import NamedTuple
 
@@ -192,22 +192,11 @@ class Alternatives:
 
     def __init__(self, words: Sequence[Word]) -> None:
         self._words = words
-
-    @cached_property
-    def _alike(self) -> dict[str, set[int]]:
-        alike: dict[str, set[int]] = defaultdict(set)
-        for number, word in enumerate(self._words):
-            alike[vocabulary.last(word)].add(number)
-        return alike
-
-    @cached_property
-    def _exits(self) -> set[int]:
-        return {number for number, word in enumerate(self._words) if vocabulary.exits(word)}
-
-    @cached_property
-    def enters(self) -> set[int]:
-        """The beginnings of `with`."""
-        return {number for number, word in enumerate(self._words) if vocabulary.enters(word)}
+        self._alike: dict[str, set[int]] = defaultdict(set)
+        for number, word in enumerate(words):
+            self._alike[vocabulary.last(word)].add(number)
+        self._exits = {number for number, word in enumerate(words) if vocabulary.exits(word)}
+        self.enters = {number for number, word in enumerate(words) if vocabulary.enters(word)}
 
     def of(self, number: int) -> set[int]:
         word = self._words[number]

@@ -52,7 +52,7 @@ _NEVER = {
     "life_places": "number < 0 OR sites GLOB '*[^0-9 ]*'",
     "novelty": "news < 0 OR runs < news",
 }
-"""By table: the condition of rows that cannot be right."""
+"""By table: the condition of invalid rows."""
 
 FORGOTTEN = 5  # runs of the file without it: then the anomaly counts as fixed, and as new if it comes again
 
@@ -141,7 +141,7 @@ class Store(Database):
                 for history, names, order, count in counted
             ]
         except (KeyError, ValueError):  # a number that nothing has, or that is longer than any
-            message = "a life has an event or a place that is not there"
+            message = "a life refers to an event or a place that the store does not have"
             raise LawfulError("store-unreadable", message, where=self.path) from None
 
     def reported(self, without: Collection[str] = ()) -> dict[ReportKey, int]:
@@ -195,7 +195,7 @@ class Store(Database):
                 connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(wrong)} LIMIT 1").fetchone()
                 or connection.execute(f"PRAGMA foreign_key_check({table})").fetchone()
             ):
-                message = f"what it has in its table `{table}` cannot be right"
+                message = f"its table `{table}` has invalid rows"
                 raise LawfulError("store-unreadable", message, where=self.path)
 
     # -- adding --------------------------------------------------------------------------------------------------------

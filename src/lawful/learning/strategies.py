@@ -118,8 +118,7 @@ class Strategy:
 
     def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
         """Values for all its thresholds: the defaults, and those given instead. Bad ones are errors."""
-        known = {threshold.name: threshold for threshold in self.thresholds}
-        values = {name: float(threshold.default) for name, threshold in known.items()}
+        values = {threshold.name: float(threshold.default) for threshold in self.thresholds}
         for name, value in (given or {}).items():
             values[name] = self.threshold(name).check(value)
         return values
@@ -210,7 +209,7 @@ class _Parser:
     def whole(self) -> Tree:
         tree = self.strategy()
         if self.token:
-            raise self.error(f"the strategy ends before this {quoted(self.token)}")
+            raise self.error(f"unexpected {quoted(self.token)} after the strategy")
         return tree
 
     @property
@@ -236,14 +235,17 @@ class _Parser:
         if name in BASIC:
             self.take()
             if self.token == "(":
-                raise self.error(f"`{name}` has no parts", hint="thresholds are given apart from the strategy")
+                raise self.error(
+                    f"`{name}` takes no arguments",
+                    hint="give thresholds separately, with `--threshold` or `thresholds`",
+                )
             return BASIC[name]
         if name in OPERATORS:
             self.take()
             return Combined(OPERATORS[name], self.arguments(name))
         if not name or not name.isidentifier():
             found = f"not {quoted(name)}" if name else "but the text ends"
-            raise self.error(f"a strategy is expected here, {found}", hint=_SYNTAX)
+            raise self.error(f"expected a strategy here, {found}", hint=_SYNTAX)
         similar = did_you_mean(name, [*BASIC, *OPERATORS])
         hint = f"did you mean `{similar}`?" if similar else _SYNTAX
         raise self.error(f"unknown strategy {quoted(name)}", slug="strategy-unknown", hint=hint)
@@ -252,14 +254,14 @@ class _Parser:
         if self.token != "(":
             raise self.error(f"`{name}` needs strategies in parentheses", hint=f"as in `{name}(count, ratio)`")
         if self.nested == MOST_NESTED:
-            raise self.error(f"more than {MOST_NESTED} parentheses are in each other here")
+            raise self.error(f"more than {MOST_NESTED} nested parentheses")
         self.nested += 1
         parts: list[Tree] = []
         while not parts or self.token == ",":
             self.take()
             parts.append(self.strategy())
         if self.token != ")":
-            raise self.error("`,` or `)` is expected here" + (f", not {quoted(self.token)}" if self.token else ""))
+            raise self.error("expected `,` or `)` here" + (f", not {quoted(self.token)}" if self.token else ""))
         self.take()
         self.nested -= 1
         return tuple(parts)

@@ -316,10 +316,10 @@ class _Parser:
 
     def whole(self) -> Node:
         if not self.peek():
-            raise LawfulError("template-empty", "a template is blank", hint=_EXAMPLES)
+            raise LawfulError("template-empty", "the template is blank", hint=_EXAMPLES)
         node = self.choice()
         if self.peek():
-            raise self.error("this `)` closes nothing")
+            raise self.error("this `)` has no matching `(`")
         return node
 
     def peek(self) -> str:
@@ -340,7 +340,7 @@ class _Parser:
         while (char := self.peek()) and char not in "|)":
             parts.append(self.repetition())
         if not parts:
-            raise self.error("a letter or a group is missing here", hint="what may be left out is written with `?`")
+            raise self.error("a letter or a group is missing here", hint="write `?` after an optional part")
         return parts[0] if len(parts) == 1 else Sequenced(tuple(parts))
 
     def repetition(self) -> Node:
@@ -383,9 +383,9 @@ class _Parser:
         if char.isalnum() or char == "_":
             word = re.compile(r"\w+").match(self.text, self.at)
             found = quoted(word[0] if word else char)
-            raise self.error(f"{found} is not over a and b", slug="template-letters", hint=_EXAMPLES)
+            raise self.error(f"{found} has other letters than a and b", slug="template-letters", hint=_EXAMPLES)
         if char in "*+?{":
-            raise self.error(f"there is nothing before this `{char}` that could be repeated")
+            raise self.error(f"there is nothing to repeat before this `{char}`")
         raise self.error(f"{quoted(char)} has no meaning in a template", hint=_SYNTAX)
 
     def group(self) -> Node:
@@ -393,11 +393,11 @@ class _Parser:
         self.at += 1
         self.nested += 1
         if self.nested > MOST_NESTED:
-            raise _too_big(f"this template has more than {MOST_NESTED} parentheses in each other", self.text)
+            raise _too_big(f"this template has more than {MOST_NESTED} nested parentheses", self.text)
         node = self.choice()
         if self.peek() != ")":
             self.at = opened
-            raise self.error("this `(` is never closed")
+            raise self.error("this `(` has no matching `)`")
         self.at += 1
         self.nested -= 1
         return node
@@ -420,4 +420,4 @@ def _where(text: str) -> str:
 
 
 def _too_big(message: str, text: str | None = None) -> LawfulError:
-    return LawfulError("template-too-big", message, where=text and _where(text), hint="leave out or shorten a template")
+    return LawfulError("template-too-big", message, where=text and _where(text), hint="remove or shorten a template")

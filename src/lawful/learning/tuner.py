@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -49,7 +49,6 @@ class Tuner:
         self.strategy = strategy
         self.moves: deque[ThresholdMove] = deque(maxlen=MOST_MOVES)
         self.past_moves: deque[ThresholdMove] = deque(maxlen=MOST_PAST_MOVES)  # of tuners before this one
-        self.made: Counter[str] = Counter()  # by variable: all moves, also those that are no longer remembered
         self._values = strategy.values(values)
         self._loosest = dict(self._values)
         self._effects: dict[str, deque[float]] = {name: deque(maxlen=REMEMBERED) for name in self._values}
@@ -135,7 +134,6 @@ class Tuner:
         self._values[threshold.name] = new
         move = ThresholdMove(event, threshold.name, old, new, objective)
         self.moves.append(move)
-        self.made[threshold.name] += 1
         self._last_anomalies = anomalies
         return move
 

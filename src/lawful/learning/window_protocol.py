@@ -1,4 +1,4 @@
-"""What the parts of the learner expect of each other: windows, endings, examples, strategies as programs."""
+"""The types that the parts of the learner exchange: windows, endings, examples, rules, anomalies."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ ALL_HISTORY_SITES = 500_000  # of all examples together; further histories have 
 MOST_HISTORIES = 10_000  # different ones, that are counted
 MOST_OPEN_HISTORIES = 65_536  # that go on; if there are more, the oldest end
 FEW_HISTORY_EVENTS = 6  # different ones, that most histories have at most
-ALL_HISTORY_EVENTS = (
-    1_000_000  # different ones, of all histories that have more than a few; then histories are left out
-)
+ALL_HISTORY_EVENTS = 1_000_000  # the same, of all histories with more than a few; then further ones are left out
 
 
 class RuleState(IntEnum):
-    """What a strategy says of a rule. `join` is the greater one, `meet` the lesser one: the paper's two tables."""
+    """A strategy's verdict on a rule. `join` takes the greater one, `meet` the lesser one: the paper's two tables."""
 
     DEAD = 0
     LEARNING = 1
@@ -39,7 +37,7 @@ class RuleState(IntEnum):
 
 
 class Op(IntEnum):
-    """Instructions of a strategy, which is a program for a stack of states. The numbers are known to the C core."""
+    """Instructions of a strategy, which is a program for a stack of states. The C core has the same numbers."""
 
     COUNT = 0  # x, y: enforcing if satisfied > x, dead if satisfied < y
     RATIO = 1  # x, y, z: enforcing if satisfied / total > x, dead if it is < y and total >= z
@@ -170,7 +168,7 @@ class Window(Protocol):
     usages that do not have the other event in their set, and came up after the pair was created, are its examples.
     """
 
-    size: int  # can be changed at any time
+    size: int  # may be changed at any time
     events: int  # taken in
     pairs: int  # that are kept
     pruned: int  # pairs all of whose rules were dead
@@ -181,7 +179,7 @@ class Window(Protocol):
         ...
 
     def drain(self) -> None:
-        """The stream is over: let everything leave the window."""
+        """The stream is over: all events leave the window."""
         ...
 
     def survey(self, program: Sequence[Instruction], prune: bool) -> Survey:
@@ -240,7 +238,7 @@ class Word(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What users read, and write."""
+        """The name that users read and write."""
         name = f"{self.name} (read)" if self.event == "field_read" else self.name
         if self.event == ANY:
             name += ".*"
@@ -326,7 +324,7 @@ class ExampleScenario(NamedTuple):
     count: int  # type: ignore[assignment]  # how many there were like it, from the same place
     events: tuple[tuple[str, Site], ...]  # oldest first
     at_end: bool
-    place: Site | None = None  # what is wrong is wrong here; None: at its last event
+    place: Site | None = None  # of the fault; None: that of its last event
 
     @property
     def where(self) -> Site | None:
@@ -335,10 +333,10 @@ class ExampleScenario(NamedTuple):
 
 
 class Anomaly(NamedTuple):
-    """A rule that is kept nearly everywhere, and where it is not."""
+    """A rule that nearly all scenarios keep, and those that break it."""
 
     rule: Rule
-    score: float  # 0 to 1: how much it deserves a look
+    score: float  # from 0 to 1
     bad: tuple[ExampleScenario, ...]  # the failing scenarios, one for each place
     good: ExampleScenario | None  # one that keeps the rule
     message: str  # one sentence

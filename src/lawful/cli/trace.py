@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -13,8 +12,9 @@ import msgspec
 
 from lawful.cli import options
 from lawful.cli.progress import with_progress
-from lawful.diagnostics import encodable
-from lawful.events import Event, Format, TraceReader, TraceWriter, mentioned_ids, open_trace
+from lawful.cli.trace_input import tell_skipped
+from lawful.diagnostics import encodable, printable
+from lawful.events import Event, Format, TraceWriter, mentioned_ids, open_trace
 
 _NO_TIME = 1e300
 
@@ -56,7 +56,7 @@ def info(files: tuple[str, ...], top: int, form: Literal["text", "json"], skip_b
             for batch in with_progress(reader):
                 summary.add(batch)
             summary.bytes, summary.bad_lines = reader.bytes_read, reader.bad_lines
-            _report_skipped(reader)
+            tell_skipped(reader)
         if form == "json":
             summaries.append(summary.as_json(top))
         else:
@@ -77,7 +77,7 @@ def head(file: str, count: int, skip_bad: bool) -> None:
         while left and (batch := next(reader.batches(), None)) is not None:
             writer.write_many(batch[:left])
             left -= min(left, len(batch))
-        _report_skipped(reader)
+        tell_skipped(reader)
 
 
 def _parse_where(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, list[Any]]]:
@@ -134,7 +134,7 @@ def convert(
         writer = stack.enter_context(TraceWriter(target, format=form, compression=compress, atomic=True))
         for batch in with_progress(reader):
             writer.write_many(batch if not conditions else [event for event in batch if _holds(event, conditions)])
-        _report_skipped(reader)
+        tell_skipped(reader)
 
 
 def _holds(event: Event, conditions: list[tuple[str, list[Any]]]) -> bool:
@@ -225,52 +225,17 @@ def _show(summary: _Summary, top: int, *, first: bool) -> None:
     omitted = len(names) - len(listed)
     if not first:
         click.echo()
-    show = _show_tables if sys.stdout.isatty() else _show_plain
-    show(summary.name, facts, _ranked(summary.kinds), listed, omitted)
-
-
-_Rows = list[tuple[str, int]]
-
-
-def _show_plain(title: str, facts: list[tuple[str, str]], kinds: _Rows, names: _Rows, omitted: int) -> None:
-    click.echo(_printable(title))
+    click.echo(printable(summary.name))
     for key, value in facts:
         click.echo(f"  {key:<10}{value}")
-    for heading, rows in (("by event", kinds), ("by name", names)):
+    for heading, rows in (("by event", _ranked(summary.kinds)), ("by name", listed)):
         if rows:
             click.echo(f"  {heading}")
             width = max(len(f"{count:,}") for _, count in rows)
             for name, count in rows:
-                click.echo(f"    {count:>{width},}  {_printable(name)}")
+                click.echo(f"    {count:>{width},}  {printable(name)}")
     if omitted:
         click.echo(f"    and {omitted:,} more {'name' if omitted == 1 else 'names'} (--top 0 lists all)")
-
-
-def _show_tables(title: str, facts: list[tuple[str, str]], kinds: _Rows, names: _Rows, omitted: int) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    console.print(Text(_printable(title), style="bold"))
-    grid = Table.grid(padding=(0, 2))
-    for key, value in facts:
-        grid.add_row(Text(key, style="dim"), value)
-    console.print(grid)
-    for heading, rows in (("event", kinds), ("name", names)):
-        if rows:
-            table = Table(heading, "count")
-            table.columns[1].justify = "right"
-            for name, count in rows:
-                table.add_row(Text(_printable(name)), f"{count:,}")
-            console.print(table)
-    if omitted:
-        console.print(f"and {omitted:,} more {'name' if omitted == 1 else 'names'} (--top 0 lists all)")
-
-
-def _printable(text: str) -> str:
-    """A name from a trace, without control characters for the terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
 def _size(count: int) -> str:
@@ -280,9 +245,3 @@ def _size(count: int) -> str:
             return f"{count:,} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
-
-
-def _report_skipped(reader: TraceReader) -> None:
-    if reader.bad_lines:
-        lines = "line" if reader.bad_lines == 1 else "lines"
-        click.echo(f"{_printable(reader.name)}: {reader.bad_lines} bad {lines} skipped", err=True)

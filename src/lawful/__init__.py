@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from lawful.watching import Watch as Watch
     from lawful.watching import watch as watch
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # A program that only wants one of these names, and every command of the command line, starts without the rest.
 _HOMES = {

@@ -11,9 +11,9 @@ from lawful.explain.teacher import (
     Alphabet,
     Bounds,
     Execution,
+    ExecutionSource,
     LabelledEvent,
     Limits,
-    OptionalSourceParts,
     QueryCounts,
     TeacherReport,
     Word,
@@ -23,7 +23,7 @@ ToyRuns = Callable[[int], Iterable[tuple[Word, bool]]]
 """The words of a program's executions up to an unwinding, without the error letter, and whether they fail."""
 
 
-class Toy(OptionalSourceParts):
+class Toy(ExecutionSource):
     """A source whose executions are listed by a function."""
 
     def __init__(self, letters: str, program: ToyRuns, shortest: int = 1) -> None:

@@ -16,7 +16,6 @@ from lawful.explain.teacher import (
     ExecutionSource,
     LabelledEvent,
     Limits,
-    OptionalSourceParts,
     QueryCounts,
     Teacher,
     TeacherReport,
@@ -149,7 +148,7 @@ class ObservedEndings(ComparedProgram):
         }
 
 
-class _OfKind(OptionalSourceParts):
+class _OfKind(ExecutionSource):
     """The executions with one kind of end, which is their last letter."""
 
     def __init__(

@@ -29,8 +29,7 @@ class Alphabet:
 
     events: tuple[LabelledEvent, ...]
     ends: int = 1
-    """How many of the last letters are ends. A teacher has one, the error; where versions are compared, there is one
-    for each way in which an execution of them ends."""
+    """How many of the last letters are ends. A teacher has one, the error; a comparison of versions has several."""
 
     def __post_init__(self) -> None:
         labels = self.labels
@@ -57,8 +56,7 @@ class Alphabet:
 
     def word(self, *labels: str) -> Word:
         """The word of these labels."""
-        index = {event.label: letter for letter, event in enumerate(self.events)}
-        return tuple(index[label] for label in labels)
+        return tuple(map(self.labels.index, labels))
 
     def spelled(self, word: Word) -> tuple[str, ...]:
         """The labels of a word."""
@@ -69,9 +67,7 @@ class Alphabet:
 class Bounds:
     """How far a program is followed: `b` and `b^wl` of the paper. A word's length counts its error letter."""
 
-    unwind: int
-    """Of a C program, loop iterations and recursive calls; of a Python one, the size of inputs: lengths, ranges."""
-
+    unwind: int  # of a C program, loop iterations and recursive calls; of a Python one, the size of inputs
     word_length: int
 
 
@@ -111,8 +107,7 @@ class Counterexample(NamedTuple):
     """A word that a conjectured automaton takes wrongly."""
 
     word: Word
-    accept: bool
-    """Whether the word belongs to the language (positive feedback) or not."""
+    accept: bool  # whether the word belongs to the language (positive feedback) or not
 
 
 @dataclass(frozen=True)
@@ -123,8 +118,7 @@ class Limits:
     paths: int | None = 1_000_000
     seconds: float | None = None
     seconds_per_execution: float = 2.0
-    megabytes: int | None = 1024
-    """So much memory the executions of a Python program may take, beside what it has when it is loaded."""
+    megabytes: int | None = 1024  # for the executions of a Python program, beside the memory of the loaded program
 
 
 @dataclass
@@ -138,11 +132,6 @@ class QueryCounts:
     executions: int = 0
     solver_calls: int = 0
 
-    def add(self, other: QueryCounts) -> None:
-        """Adds the counts of another piece of work."""
-        for name in self.__dataclass_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
 
 UNSEEN = "never seen: "
 
@@ -155,27 +144,17 @@ class TeacherReport:
     """What a teacher knows of its own answers, once it was asked."""
 
     basis: Basis = Basis.COMPLETE
-    reached: list[str] = field(default_factory=list)
-    """Limits that were reached, each a sentence: "stopped after 100,000 paths"."""
-
+    reached: list[str] = field(default_factory=list)  # limits, each a sentence: "stopped after 100,000 paths"
     warnings: list[str] = field(default_factory=list)
-    """What a reader must know: non-determinism, executions cut off by their time limit, events never seen."""
-
-    left_out: bool = False
-    """Some executions have unknown words, which may contain anything: they were cut off, too long, or lost."""
-
-    slow: int = 0
-    """How many executions were cut off by their time limit."""
-
-    long: int = 0
-    """How many were cut off because they had far more events than a word may have: they may go on forever."""
-
+    left_out: bool = False  # some executions have unknown words: they were cut off, too long, or lost
+    slow: int = 0  # executions cut off by their time limit
+    long: int = 0  # executions cut off because they had far more events than a word may have
     begun: tuple[Word, ...] = ()
-    """How the words begin of executions that were not followed to the end; the empty word: nothing is known of some."""
+    """The known beginnings of the words of executions that were cut off; the empty word if nothing is known."""
 
     @property
     def partial(self) -> bool:
-        """Whether there were executions whose words are not known: cut off, too long, or after a limit was reached."""
+        """Whether some executions have unknown words: cut off, too long, or after a limit was reached."""
         return bool(self.reached) or self.left_out
 
     def limits_reached(self) -> tuple[str, ...]:
@@ -193,33 +172,30 @@ class TeacherReport:
         return tuple(instead + text.removeprefix(UNSEEN) if text.startswith(UNSEEN) else text for text in self.warnings)
 
 
-class _Answering(Protocol):
-    """What teachers and sources of executions have in common."""
+class Teacher(Protocol):
+    """Answers what L* asks of a program, up to bounds. Teachers derive from it, and override the parts they can do."""
 
-    @property
-    def alphabet(self) -> Alphabet: ...
-
-    @property
-    def counts(self) -> QueryCounts: ...
-
-    @property
-    def report(self) -> TeacherReport: ...
+    alphabet: Alphabet
+    counts: QueryCounts
+    report: TeacherReport
+    trap: bool = True  # whether a conjecture is also wrong if it accepts a word that no execution has
+    lists_failures: bool = False  # whether `failing` works, unless there are too many failing words
+    lists_executions: bool = False  # whether `passes`, `endings` and `so_far` work: all executions were seen
 
     def shortest(self) -> int:
         """A lower estimate of the length of the shortest failing word: where the search for bounds begins."""
 
+    def bound(self, bounds: Bounds) -> None:
+        """Sets the bounds for later queries. The teacher keeps answers that do not depend on them."""
 
-class OptionalAnswers(Protocol):
-    """What only some teachers can answer. Teachers derive from this, and override what they can."""
+    def member(self, word: Word) -> MembershipAnswer:
+        """Whether an execution with this word ends in the error."""
 
-    trap: bool = True
-    """Whether a conjecture is also wrong if it accepts a word that no execution has."""
+    def counterexample(self, automaton: Automaton) -> Counterexample | None:
+        """A word within the bounds that the automaton takes wrongly, or None if it is right about every execution."""
 
-    lists_failures: bool = False
-    """Whether `failing` works: failing words are an automaton already, unless they were too many."""
-
-    lists_executions: bool = False
-    """Whether `passes`, `endings` and `so_far` work: all executions were seen."""
+    def example(self, word: Word) -> Execution | None:
+        """An execution with this word, with its input, if there is one."""
 
     @property
     def failing(self) -> Automaton:
@@ -235,36 +211,30 @@ class OptionalAnswers(Protocol):
         raise NotImplementedError
 
     def so_far(self) -> Automaton | None:
-        """The failing words that were seen before an interruption; none where nothing was seen to fail."""
+        """The failing words that were seen before an interruption, if there were any."""
         return None
 
     def passing_states(self, automaton: Automaton) -> AbstractSet[int] | None:
-        """The states of an automaton that executions come through which do not fail, where that is known."""
+        """The states of an automaton on the paths of executions that do not fail, if the teacher knows them."""
         return None
-
-
-class Teacher(_Answering, OptionalAnswers, Protocol):
-    """Answers what L* asks of a program, up to bounds."""
-
-    def bound(self, bounds: Bounds) -> None:
-        """Sets the bounds for later queries. The teacher keeps answers that do not depend on them."""
-
-    def member(self, word: Word) -> MembershipAnswer:
-        """Whether an execution with this word ends in the error."""
-
-    def counterexample(self, automaton: Automaton) -> Counterexample | None:
-        """A word within the bounds that the automaton takes wrongly, or None if it is right about every execution."""
-
-    def example(self, word: Word) -> Execution | None:
-        """An execution with this word, with its input, if there is one."""
 
 
 EventKeys = tuple[tuple[str, tuple[Any, ...], str], ...]
 """Events of a Python program: the kind, key and label of each."""
 
 
-class OptionalSourceParts(Protocol):
-    """What only the source of a program that runs has. Sources derive from this, and override what they have."""
+class ExecutionSource(Protocol):
+    """A program that can be run through once, giving all its executions within bounds: the fast way to a teacher."""
+
+    alphabet: Alphabet
+    counts: QueryCounts
+    report: TeacherReport
+
+    def shortest(self) -> int:
+        """A lower estimate of the length of the shortest failing word: where the search for bounds begins."""
+
+    def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
+        """Each execution once per word and outcome. Executions whose words are longer than the bound are left out."""
 
     @property
     def letters(self) -> EventKeys:
@@ -276,12 +246,5 @@ class OptionalSourceParts(Protocol):
         return None
 
     def repeated(self, texts: Sequence[str], bound: int) -> dict[str, Execution]:
-        """What becomes of inputs that read like this, as far as it can be found out."""
+        """What the program does on inputs that read like this, if it can be run on them."""
         return {}
-
-
-class ExecutionSource(_Answering, OptionalSourceParts, Protocol):
-    """A program that can be run through once, giving all its executions within bounds: the fast way to a teacher."""
-
-    def executions(self, bounds: Bounds, limits: Limits) -> Iterator[Execution]:
-        """Each execution once per word and outcome. Executions whose words are longer than the bound are left out."""

@@ -12,12 +12,12 @@ from lawful.explain.teacher import (
     Bounds,
     Counterexample,
     Execution,
+    ExecutionSource,
     LabelledEvent,
     Limits,
     MembershipAnswer,
-    OptionalAnswers,
-    OptionalSourceParts,
     QueryCounts,
+    Teacher,
     TeacherReport,
     Word,
 )
@@ -38,7 +38,7 @@ def random_target(dice: random.Random, states: int, letters: int) -> Automaton:
     return failing_after(random_automaton(dice, states, "abcdefgh"[:letters], 0.3))
 
 
-class Knowing(OptionalAnswers):
+class Knowing(Teacher):
     """A teacher of a regular language, without bounds."""
 
     def __init__(self, target: Automaton) -> None:
@@ -68,7 +68,7 @@ class Knowing(OptionalAnswers):
         return None
 
 
-class Listed(OptionalSourceParts):
+class Listed(ExecutionSource):
     """A source of executions that were written down."""
 
     def __init__(self, letters: int, executions: Iterable[Execution]) -> None:

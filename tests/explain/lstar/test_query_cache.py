@@ -9,7 +9,7 @@ import pytest
 from explain.automata_oracle import all_words
 from explain.lstar.listed_teachers import Knowing, random_target
 from lawful.explain.automata import Automaton
-from lawful.explain.lstar.query_cache import CachedQueries
+from lawful.explain.lstar.learner import CachedQueries
 from lawful.explain.teacher import Counterexample, MembershipAnswer, QueryCounts
 
 ERROR = 2

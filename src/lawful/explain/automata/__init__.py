@@ -1,18 +1,9 @@
 """Automata as integer tables, and what can be done with them."""
 
 from lawful.explain.automata.automaton import Automaton
-from lawful.explain.automata.language import (
-    count,
-    is_empty,
-    live,
-    longest_word,
-    reachable,
-    sources,
-    words,
-)
+from lawful.explain.automata.language import count, is_empty, live, longest_word, reachable, sources, words
 from lawful.explain.automata.operations import (
     aligned,
-    complement,
     difference,
     disjoint,
     equivalent,
@@ -27,7 +18,6 @@ from lawful.explain.automata.operations import (
 __all__ = [
     "Automaton",
     "aligned",
-    "complement",
     "count",
     "difference",
     "disjoint",

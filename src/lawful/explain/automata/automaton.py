@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from lawful.errors import LawfulError
-from lawful.explain.automata.acyclic import acyclic
-
-Transitions = tuple[tuple[int, ...], ...]
+from lawful.explain.automata.tables import Rows, acyclic
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,7 @@ class Automaton:
 
     labels: tuple[str, ...]
     initial: int
-    transitions: Transitions
+    transitions: Rows
     accepting: frozenset[int]
 
     @classmethod
@@ -49,51 +45,3 @@ class Automaton:
     def accepts(self, word: Iterable[int]) -> bool:
         """Whether a word belongs to the language."""
         return self.state(word) in self.accepting
-
-    def spelled(self, word: Iterable[int]) -> tuple[str, ...]:
-        """The labels of a word."""
-        return tuple(self.labels[letter] for letter in word)
-
-    def to_json(self) -> dict[str, Any]:
-        """The automaton as plain data."""
-        return {
-            "alphabet": list(self.labels),
-            "states": len(self),
-            "initial": self.initial,
-            "accepting": sorted(self.accepting),
-            "transitions": [list(row) for row in self.transitions],
-        }
-
-    @classmethod
-    def from_json(cls, data: object) -> Automaton:
-        """The automaton that `to_json` gave; other keys are passed over."""
-        problem = _problem(data)
-        if problem is not None:
-            raise LawfulError("explain-automaton", f"not an automaton: {problem}")
-        assert isinstance(data, dict)
-        rows = tuple(tuple(row) for row in data["transitions"])
-        return cls(tuple(data["alphabet"]), data["initial"], rows, frozenset(data["accepting"]))
-
-
-def _problem(data: object) -> str | None:
-    """Why this is not the data of an automaton."""
-    if not isinstance(data, dict):
-        return "it is no object"
-    missing = {"alphabet", "initial", "accepting", "transitions"} - data.keys()
-    if missing:
-        return f"{', '.join(sorted(missing))} missing"
-    labels, rows = data["alphabet"], data["transitions"]
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        return "alphabet is no list of names"
-    if len(set(labels)) != len(labels):
-        return "alphabet names a letter twice"
-    if not isinstance(rows, list) or not rows:
-        return "transitions is no list of rows, one for each state"
-    if any(not isinstance(row, list) or len(row) != len(labels) for row in rows):
-        return "a row of transitions must have one state for each letter"
-    if not isinstance(data["accepting"], list):
-        return "accepting is no list of states"
-    named = [data["initial"], *data["accepting"], *(state for row in rows for state in row)]
-    if any(type(state) is not int or not 0 <= state < len(rows) for state in named):
-        return f"a state is a number from 0 to {len(rows) - 1}"
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from lawful.explain.automata.automaton import Automaton
@@ -64,71 +65,50 @@ def _topological_order(automaton: Automaton) -> list[int] | None:
     return order if len(order) == len(alive) else None
 
 
-def words(automaton: Automaton, max_length: int | None = None, limit: int | None = None) -> Iterator[tuple[int, ...]]:
+def words(automaton: Automaton, max_length: int | None = None) -> Iterator[tuple[int, ...]]:
     """Accepted words, shorter ones first, those of one length in order of letters.
 
     Without a greatest length they end only if the language is finite."""
     alive = live(automaton)
-    if not alive:
-        return
     if max_length is None:
         max_length = longest_word(automaton)
     # ways[n]: the steps that can still be followed by just n letters more.
     ahead = {state for state in alive if state in automaton.accepting}
     ways: list[dict[int, list[tuple[int, int]]]] = []
-    length = given = 0
-    while max_length is None or length <= max_length:
+    while ahead and (max_length is None or len(ways) <= max_length):
         if automaton.initial in ahead:
-            for word in _words_of_length(automaton.initial, ways):
-                if given == limit:
-                    return
-                given += 1
-                yield word
+            yield from _words_of_length(automaton.initial, ways)
         steps = {
             state: [(letter, target) for letter, target in enumerate(automaton.transitions[state]) if target in ahead]
             for state in alive
         }
         ways.append({state: found for state, found in steps.items() if found})
         ahead = set(ways[-1])
-        length += 1
-        if not ahead or given == limit:
-            return
 
 
 def _words_of_length(initial: int, ways: list[dict[int, list[tuple[int, int]]]]) -> Iterator[tuple[int, ...]]:
-    """All words of the length for which there are ways, without recursion."""
-    word: list[int] = []
-    stack = [iter([(-1, initial)])]
-    while stack:
-        step = next(stack[-1], None)
-        if step is None:
-            stack.pop()
-            if word:
-                word.pop()
-            continue
-        letter, state = step
-        left = len(ways) - len(stack) + 1
-        if len(stack) > 1:
-            word.append(letter)
-        if left:
-            stack.append(iter(ways[left - 1][state]))
+    """All words of the length for which there are ways, depth first."""
+    pending: list[tuple[tuple[int, ...], int]] = [((), initial)]
+    while pending:
+        word, state = pending.pop()
+        if len(word) == len(ways):
+            yield word
         else:
-            yield tuple(word)
-            if word:
-                word.pop()
+            steps = ways[len(ways) - len(word) - 1][state]
+            pending += [((*word, letter), target) for letter, target in reversed(steps)]
 
 
 def count(automaton: Automaton, max_length: int) -> int:
     """How many words of at most this length are accepted."""
     alive = live(automaton)
-    here = {automaton.initial: 1} if automaton.initial in alive else {}
+    here = Counter([automaton.initial] if automaton.initial in alive else [])
     total = 0
     for _ in range(max_length + 1):
         total += sum(number for state, number in here.items() if state in automaton.accepting)
-        after: dict[int, int] = {}
+        after: Counter[int] = Counter()
         for state, number in here.items():
             for target in automaton.transitions[state]:
                 if target in alive:
-                    after[target] = after.get(target, 0) + number
+                    after[target] += number
         here = after
     return total

@@ -1,4 +1,4 @@
-"""Languages from languages: complement, union, intersection, differences, projection. Each result is minimal."""
+"""Languages from languages: union, intersection, differences, projection. Each result is minimal."""
 
 from __future__ import annotations
 
@@ -48,12 +48,6 @@ def aligned(left: Automaton, right: Automaton) -> tuple[Automaton, Automaton]:
 def _product(left: Automaton, right: Automaton, taken: int) -> Automaton:
     left, right = aligned(left, right)
     return Automaton(left.labels, 0, *tables.product(_tables(left), _tables(right), taken))
-
-
-def complement(automaton: Automaton) -> Automaton:
-    """All words over the same labels that are not accepted."""
-    others = frozenset(range(len(automaton))) - automaton.accepting
-    return minimise(Automaton(automaton.labels, automaton.initial, automaton.transitions, others))
 
 
 def intersection(left: Automaton, right: Automaton) -> Automaton:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from lawful.explain.automata import Automaton
-from lawful.explain.lstar.protocol import AutomatonLearner, ConjectureWatcher
-from lawful.explain.lstar.query_cache import CachedQueries
+from lawful.explain.lstar.learner import AutomatonLearner, CachedQueries, ConjectureWatcher
 from lawful.explain.lstar.sample import Partial, Sample, merged
 from lawful.explain.lstar.sat_fitting import Fitting, OutOfConflicts, different, solver
 from lawful.explain.teacher import MembershipAnswer, Teacher
 
-_LARGEST = 2_000_000
-"""Nodes times pairs of states that are still given to a solver: some hundred bytes each."""
+_LARGEST = 2_000_000  # nodes times pairs of states that the solver still gets: some hundred bytes each
 
 
 class ThreeValuedLearner(AutomatonLearner):

@@ -18,14 +18,13 @@ from lawful.explain.teacher import (
     ExecutionSource,
     Limits,
     MembershipAnswer,
-    OptionalAnswers,
-    QueryCounts,
+    Teacher,
     TeacherReport,
     Word,
 )
 
 
-class ExecutionsTeacher(OptionalAnswers):
+class ExecutionsTeacher(Teacher):
     """Answers from all executions of a source within bounds.
 
     A word is taken for a failure just if an execution with it fails. An execution that does the same events and goes
@@ -38,27 +37,16 @@ class ExecutionsTeacher(OptionalAnswers):
 
     def __init__(self, source: ExecutionSource, limits: Limits | None = None, *, trap: bool = True) -> None:
         self.source = source
+        self.alphabet = source.alphabet
+        self.counts = source.counts  # the queries are counted beside the source's own work
         self.limits = limits or Limits()
         self.trap = trap
-        self._counts = QueryCounts()
         self._bounds: Bounds | None = None
         self._seen: dict[Bounds, _ExecutionsByWord] = {}
 
     @property
-    def alphabet(self) -> Alphabet:
-        return self.source.alphabet
-
-    @property
-    def counts(self) -> QueryCounts:
-        """The queries to this teacher, and the work of the source."""
-        total = QueryCounts()
-        total.add(self._counts)
-        total.add(self.source.counts)
-        return total
-
-    @property
-    def report(self) -> TeacherReport:
-        """What the source says of itself, and the limits that were reached here, within the bounds of now."""
+    def report(self) -> TeacherReport:  # type: ignore[override]
+        """The source's report, with the limits that were reached here within the present bounds."""
         theirs = self.source.report
         seen = None if self._bounds is None else self._seen.get(self._bounds)
         reached = [] if seen is None else seen.reached
@@ -77,11 +65,11 @@ class ExecutionsTeacher(OptionalAnswers):
         self._bounds = bounds
 
     def member(self, word: Word) -> MembershipAnswer:
-        self._counts.membership += 1
+        self.counts.membership += 1
         return self._current.answer(word)
 
     def counterexample(self, automaton: Automaton) -> Counterexample | None:
-        self._counts.conjectures += 1
+        self.counts.conjectures += 1
         known = self._current
         if self.trap:
             wrong = equivalent(automaton, known.failing, self._current_bounds.word_length)
@@ -133,7 +121,7 @@ class ExecutionsTeacher(OptionalAnswers):
         return self._run(bounds)
 
     def _run(self, bounds: Bounds) -> _ExecutionsByWord:
-        """Runs all executions. Those before an interruption are kept, and marked as interrupted."""
+        """Runs all executions. An interruption keeps those before it, and marks them as interrupted."""
         found = _ExecutionsByWord(self.alphabet)
         try:
             self._collect(bounds, found)

@@ -17,9 +17,9 @@ from lawful.explain.teacher import (
     Basis,
     Bounds,
     Execution,
+    ExecutionSource,
     LabelledEvent,
     Limits,
-    OptionalSourceParts,
     QueryCounts,
     TeacherReport,
     Word,
@@ -85,7 +85,7 @@ class _Recorded:
                     current.places.append(_place(event))
 
 
-class TraceSource(OptionalSourceParts):
+class TraceSource(ExecutionSource):
     """The executions that were recorded, and no others. Made by `trace_source`."""
 
     def __init__(self, recorded: _Recorded, patterns: tuple[str, ...], most: int) -> None:

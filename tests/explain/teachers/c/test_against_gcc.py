@@ -11,7 +11,7 @@ from explain.one_run_words import executions
 from explain.teachers.c.gcc_oracle import RandomProgram, Runs, runs
 from explain.teachers.c.requirements import needs_cbmc
 from lawful.explain.automata import Automaton, words
-from lawful.explain.lstar.table import TableLearner
+from lawful.explain.lstar import TableLearner
 from lawful.explain.teacher import (
     Alphabet,
     Bounds,

@@ -12,7 +12,7 @@ from explain.teachers.c.requirements import needs_cbmc
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, words
 from lawful.explain.bounds import OutOfTime
-from lawful.explain.lstar.table import TableLearner
+from lawful.explain.lstar import TableLearner
 from lawful.explain.settings import TeacherName
 from lawful.explain.teacher import Basis, Bounds, Limits, MembershipAnswer, Teacher
 from lawful.explain.teachers.c import c_teacher

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union
 import pytest
 
 from lawful.errors import LawfulError
-from lawful.explain.teachers.python.inputs import GivenInputs, InputSample, InputScope
+from lawful.explain.teachers.python.inputs import GivenInputs, InputScope
 from lawful.explain.teachers.python.value_domains import arguments, domain_of, parameters
 
 Number = TypeVar("Number", int, bool)
@@ -208,15 +208,15 @@ def test_scopes_and_samples() -> None:
     assert len({str(each) for each in calls}) == 35
     assert [call.text() for _, call in scope.each([3, 99], 0)] == ["a=2, b=[]"]
     assert len(list(scope.each(None, 30))) == 5
-    small = InputSample(scope, 10, seed=1)
+    small = InputScope(function, "function", 2).sample(10, seed=1)
     assert not small.complete
     assert [call.text() for _, call in small.each(None, 0)] == [
-        call.text() for _, call in InputSample(scope, 10, seed=1).each(None, 0)
+        call.text() for _, call in InputScope(function, "function", 2).sample(10, seed=1).each(None, 0)
     ]
-    assert InputSample(scope, 35, seed=1).complete
+    assert scope.sample(35, seed=1).complete
     huge = InputScope(function, "function", 40)
     assert huge.count > 2**64
-    assert 0 < len(list(InputSample(huge, 20, seed=0).each(None, 0))) <= 20
+    assert 0 < len(list(huge.sample(20, seed=0).each(None, 0))) <= 20
 
 
 def test_given_inputs() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, included, words
 from lawful.explain.bounds import OutOfTime
-from lawful.explain.lstar.query_cache import well_formed
+from lawful.explain.lstar.learner import well_formed
 from lawful.explain.teacher import (
     Basis,
     Bounds,
@@ -21,8 +21,8 @@ from lawful.explain.teacher import (
     Execution,
     Limits,
     MembershipAnswer,
-    OptionalAnswers,
     QueryCounts,
+    Teacher,
     TeacherReport,
     Word,
 )
@@ -31,7 +31,7 @@ from lawful.explain.teachers.c.control_flow import FlowWords
 from lawful.explain.teachers.c.instrument import MAIN, Instrumented
 
 
-class CTeacher(OptionalAnswers, ABC):
+class CTeacher(Teacher, ABC):
     """A teacher of a C program. What costs something is left to those that derive from it.
 
     With `trap`, an automaton is wrong if it accepts any word within the bounds that is not a failure. Without, only
@@ -120,12 +120,6 @@ class CTeacher(OptionalAnswers, ABC):
     @abstractmethod
     def _passes(self, word: Word) -> Execution | None:
         """An execution that has this word and ends well."""
-
-    @abstractmethod
-    def counterexample(self, automaton: Automaton) -> Counterexample | None: ...
-
-    @abstractmethod
-    def example(self, word: Word) -> Execution | None: ...
 
     def _known_wrong(self, automaton: Automaton) -> Counterexample | None:
         """A counterexample that needs no model checker."""

@@ -22,7 +22,7 @@ from lawful.errors import LawfulError
 from lawful.explain.teachers.python import event_candidates
 from lawful.explain.teachers.python.branches import Branches
 from lawful.explain.teachers.python.child_guard import SIZE
-from lawful.explain.teachers.python.inputs import GivenInputs, Inputs, InputSample, InputScope
+from lawful.explain.teachers.python.inputs import GivenInputs, Inputs, InputScope
 from lawful.explain.teachers.python.loading import (
     LoadedFunction,
     forget_shadowed,
@@ -265,7 +265,7 @@ class ChildProcess:
             hint = 'pip install "lawful[explain]"'
             raise LawfulError("explain-way", "symbolic execution needs z3, which is not installed", hint=hint)
         if way == "testing":
-            return way, InputSample(scope, request["samples"], request["seed"])
+            return way, scope.sample(request["samples"], request["seed"])
         return way, scope
 
     def _in_fork(self, work: Callable[[], None]) -> None:

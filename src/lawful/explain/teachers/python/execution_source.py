@@ -17,8 +17,8 @@ from lawful.explain.teacher import (
     Bounds,
     EventKeys,
     Execution,
+    ExecutionSource,
     Limits,
-    OptionalSourceParts,
     QueryCounts,
     TeacherReport,
 )
@@ -42,7 +42,7 @@ _PILOT_BOUND = 3
 _SMALLEST = 2
 
 
-class PythonSource(OptionalSourceParts):
+class PythonSource(ExecutionSource):
     """The executions of a Python function or test.
 
     `target`: `file.py:function`, `package.module:function`, `tests/test_file.py::test`, or the function itself.

@@ -8,7 +8,6 @@ import inspect
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
@@ -29,26 +28,12 @@ _DEEPEST = 8
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-class ShownInput(Protocol):
-    """One input, as a reader sees it."""
-
-    def text(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class NamedInput:
-    """An input that others have made, by what they say of it."""
-
-    name: str
-
-    def text(self) -> str:
-        return self.name
-
-
-class InputCall(ShownInput, Protocol):
-    """One input that can be had as often as wanted, each time as new."""
+class InputCall(Protocol):
+    """One input. It gives new arguments each time."""
 
     def arguments(self) -> Arguments: ...
+
+    def text(self) -> str: ...
 
 
 class Inputs(Protocol):
@@ -63,7 +48,9 @@ class Inputs(Protocol):
 
 
 class InputScope:
-    """All inputs of a function within the bound, by the annotations of its parameters."""
+    """All inputs of a function within the bound, by the annotations of its parameters, or a sample of them."""
+
+    complete = True
 
     def __init__(self, function: Callable[..., Any], name: str, bound: int, owner: type | None = None) -> None:
         self.names = parameters(function, name, owner)
@@ -74,37 +61,28 @@ class InputScope:
         if self.count == 0:
             message = f"{name}: there are no inputs of size {bound}"
             raise LawfulError("explain-inputs", message, hint="give them yourself: --inputs file.py:generator")
+        self._chosen: Sequence[int] = range(self.count)
+        self._size = self.count  # `len` of a huge range is an error
 
-    complete = True
+    def sample(self, size: int, seed: int) -> InputScope:
+        """Keeps so many inputs, if there are more."""
+        self.complete = self.count <= size
+        if not self.complete:  # `random.sample` refuses a huge range, too
+            chance = random.Random(seed)
+            self._chosen = sorted({chance.randrange(self.count) for _ in range(size)})
+            self._size = len(self._chosen)
+        return self
 
     def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, InputCall]]:
-        wanted = range(start, self.count) if numbers is None else (each for each in numbers if each < self.count)
-        return ((number, self.call(number)) for number in wanted)
+        wanted = range(start, self._size) if numbers is None else (each for each in numbers if each < self._size)
+        return ((number, self._call(self._chosen[number])) for number in wanted)
 
-    def call(self, number: int) -> InputCall:
+    def _call(self, number: int) -> InputCall:
         return ScopeInput(self, lambda: self._product.at(number), f"input {number}")
 
     def built(self, leaves: Callable[[], LeafChooser]) -> InputCall:
         """An input that is built leaf by leaf, as often as wanted."""
         return ScopeInput(self, lambda: self._product.build(leaves()), "an input")
-
-
-class InputSample:
-    """Some inputs of a scope that is too large to try all."""
-
-    def __init__(self, scope: InputScope, size: int, seed: int) -> None:
-        self._scope = scope
-        chance = random.Random(seed)
-        self.complete = scope.count <= size
-        if self.complete:
-            self._chosen: Sequence[int] = range(scope.count)
-        else:  # of a huge range `random.sample` wants no list, but a length that fits into a machine word
-            self._chosen = sorted({chance.randrange(scope.count) for _ in range(size)})
-
-    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, InputCall]]:
-        size = len(self._chosen)
-        wanted = range(start, size) if numbers is None else (each for each in numbers if each < size)
-        return ((number, self._scope.call(self._chosen[number])) for number in wanted)
 
 
 class ScopeInput:

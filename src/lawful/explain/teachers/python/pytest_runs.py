@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lawful.errors import LawfulError
-from lawful.explain.teachers.python.inputs import NamedInput, value_text
+from lawful.explain.teachers.python.inputs import value_text
 from lawful.explain.teachers.python.recorder import ExecutionCut
 from lawful.explain.teachers.python.request_runs import RunTally
 from lawful.explain.teachers.python.runner import ExecutionResult, run_to_end
@@ -124,9 +124,12 @@ class _Runs:
             elif report.when != "setup":  # or pytest would go on with the test
                 report.outcome, report.longrepr = "passed", None
         if report.when == "teardown":
-            for result, name in self._held:
-                self._now.add(result, NamedInput(name), self._now.ran)
-            self._held = []
+            self._add_held()
+
+    def _add_held(self) -> None:
+        for result, name in self._held:
+            self._now.add(result, name)
+        self._held = []
 
     @property
     def _now(self) -> RunTally:
@@ -188,9 +191,7 @@ class _Runs:
                     raise
                 raised.append(error)  # hidden from Hypothesis, which would look for a smaller one
             if not expecting:
-                for result, name in self._held:
-                    self._now.add(result, NamedInput(name), self._now.ran)
-                self._held = []
+                self._add_held()
 
         test.hypothesis.inner_test = observed
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python.forked_run import run_in_fork
-from lawful.explain.teachers.python.inputs import GivenInput, InputCall, Inputs, ShownInput, takes_several
+from lawful.explain.teachers.python.inputs import GivenInput, InputCall, Inputs, takes_several
 from lawful.explain.teachers.python.runner import ExecutionResult, Runner
 
 _EVERY = 0.1  # seconds between reports
@@ -51,8 +51,13 @@ class RunTally:
     _began: float = field(default_factory=time.monotonic)
     _reported_at: float = field(default_factory=time.monotonic)
 
-    def add(self, result: ExecutionResult, call: ShownInput, number: int) -> bool:
-        """Takes in an execution. Is it the first with its word and outcome?"""
+    def add(self, result: ExecutionResult, call: InputCall | str, number: int | None = None) -> bool:
+        """Takes in an execution and its input, or the text of that. Is it the first with its word and outcome?"""
+
+        def text() -> str:
+            return call if isinstance(call, str) else call.text()
+
+        number = self.ran if number is None else number
         if result.end == "unmade":
             self.unmade, self.refused = self.unmade + 1, self.refused or result.error
             return False
@@ -64,16 +69,16 @@ class RunTally:
         unusual = [result.end] if result.end not in ("done", "error") else []
         for name in [*unusual, "unjoined"] if result.unjoined else unusual:
             self.counts[name] += 1
-            self.examples.setdefault(name, call.text())
+            self.examples.setdefault(name, text())
         if result.end == "died":
-            self.deaths.setdefault(result.error, call.text())
+            self.deaths.setdefault(result.error, text())
         if (result.unjoined or result.end in ("slow", "memory")) and result.word not in self.begun:
             self.begun.append(result.word)
         if fresh:
             self._known.add(key)
             error = [result.error, *(result.place or (None, None))]
             lines = self.runner.lines(result)
-            self._new.append([result.word, result.failed, call.text(), lines, error, number, result.end])
+            self._new.append([result.word, result.failed, text(), lines, error, number, result.end])
         return fresh
 
     def _admit_word(self, word: tuple[tuple[int, ...], bool]) -> bool:
@@ -138,9 +143,12 @@ class RunTally:
         return {"end": True, **self._totals(), "stopped": self.stopped, **more}
 
 
-def _execute(function: Callable[..., Any], call: InputCall, runner: Runner, isolated: bool) -> ExecutionResult:
+def _execute(
+    function: Callable[..., Any], call: InputCall, number: int, tally: RunTally, isolated: bool
+) -> ExecutionResult:
     """Runs the function; `isolated`: in a process of its own, as if it were the first time."""
-    return run_in_fork(runner, function, call) if isolated else runner.call(function, call)
+    tally.beat(number)
+    return run_in_fork(tally.runner, function, call) if isolated else tally.runner.call(function, call)
 
 
 def run_inputs(
@@ -161,8 +169,7 @@ def run_inputs(
             finished = True
             break
         number, call = found
-        tally.beat(number)
-        result = _execute(function, call, tally.runner, isolated)
+        result = _execute(function, call, number, tally, isolated)
         tally.add(result, call, number)
         tally.report_new()  # at once: the next execution may end this process
         isolated = isolated or result.end == "memory"  # what it has left behind must not be missing to others
@@ -178,8 +185,7 @@ def outcomes(
     found = []
     began = time.monotonic()
     for number, call in inputs.each(list(numbers), 0):
-        tally.beat(number)
-        result = _execute(function, call, tally.runner, isolated)
+        result = _execute(function, call, number, tally, isolated)
         if result.end != "unmade":
             found.append([number, call.text(), result.word, result.failed, result.end])
         if result.end == "slow" or time.monotonic() - began > _CHECKING:
@@ -198,7 +204,7 @@ def repeated(
         tally.beat(number)
         if (text := call.text()) in wanted:
             wanted.remove(text)
-            result = _execute(function, call, tally.runner, isolated)
+            result = _execute(function, call, number, tally, isolated)
             found.append([text, result.word, result.failed, result.error, result.end])
         if not wanted or time.monotonic() - began > _CHECKING:
             break
@@ -222,7 +228,7 @@ def run_strategy(
         result = runner.call(function, call)
         if tally.ran < _RUN_TWICE and runner.call(function, call).outcome() != result.outcome():
             differs.append(call.text())
-        tally.add(result, call, tally.ran)
+        tally.add(result, call)
 
     settings = hypothesis.settings(
         max_examples=max(size, 1),
@@ -233,8 +239,7 @@ def run_strategy(
     )
     seeded: Any = hypothesis.seed(seed)
     given: Any = hypothesis.given(strategy)
-    drawn = seeded(settings(given(one)))
-    drawn()
+    seeded(settings(given(one)))()
     if tally.stopped == "paths":
         tally.stopped = None
     return tally.end(complete=False, differs=differs)

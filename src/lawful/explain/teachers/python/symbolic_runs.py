@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lawful.explain.teachers.python.inputs import InputScope, NamedInput
+from lawful.explain.teachers.python.inputs import InputScope
 from lawful.explain.teachers.python.loading import our_module
 from lawful.explain.teachers.python.recorder import InputRefused, TooSlow
 from lawful.explain.teachers.python.request_runs import RunTally
@@ -94,7 +94,7 @@ def _one_path(
     if isinstance(cut, exploration.OutOfBounds):
         return 0
     if isinstance(cut, InputRefused):
-        tally.add(symbolic, NamedInput(""), tally.ran)
+        tally.add(symbolic, "")
         return 0
     if isinstance(cut, exploration.Diverged):
         problems.diverged += 1
@@ -104,10 +104,10 @@ def _one_path(
     solution = paths.solution()
     call = scope.built(solution.again)
     # With an input of real numbers the same must happen, or else the program looked behind the symbolic ones.
-    if tally.add(symbolic, call, tally.ran):
+    if tally.add(symbolic, call):
         real = runner.call(function, call)
         if real.outcome() != symbolic.outcome():
             problems.differs = call.text()
             tally.take_back(symbolic)
-            tally.add(real, call, tally.ran)
+            tally.add(real, call)
     return 0

@@ -75,7 +75,7 @@ class ListedDomain:
         return self.values[number]
 
     def build(self, leaves: LeafChooser) -> Any:
-        return self.values[0] if len(self.values) == 1 else self.values[leaves.choice(len(self.values))]
+        return self.values[0 if len(self.values) == 1 else leaves.choice(len(self.values))]
 
 
 class IntegerDomain(ListedDomain):
@@ -107,7 +107,7 @@ class UnionDomain:
         raise IndexError(number)
 
     def build(self, leaves: LeafChooser) -> Any:
-        return self._parts[leaves.choice(len(self._parts))].build(leaves)
+        return self._parts[0 if len(self._parts) == 1 else leaves.choice(len(self._parts))].build(leaves)
 
 
 class ProductDomain:
@@ -129,29 +129,9 @@ class ProductDomain:
         return self._make([part.build(leaves) for part in self._parts])
 
 
-class SequenceDomain:
+def sequences(item: Domain, longest: int, make: Callable[[list[Any]], Any]) -> Domain:
     """Up to so many values of one domain, in order; short ones first."""
-
-    def __init__(self, item: Domain, longest: int, make: Callable[[list[Any]], Any]) -> None:
-        self._item = item
-        self._longest = longest if item.count else 0
-        self._make = make
-        self.count = sum(item.count**length for length in range(self._longest + 1))
-
-    def at(self, number: int) -> Any:
-        length, base = 0, self._item.count
-        while number >= base**length:
-            number -= base**length
-            length += 1
-        made = []
-        for _ in range(length):
-            number, digit = divmod(number, base)
-            made.append(self._item.at(digit))
-        return self._make(made)
-
-    def build(self, leaves: LeafChooser) -> Any:
-        length = leaves.choice(self._longest + 1) if self._longest else 0
-        return self._make([self._item.build(leaves) for _ in range(length)])
+    return UnionDomain([ProductDomain([item] * length, make) for length in range(longest + 1)])
 
 
 class SetDomain:
@@ -231,9 +211,9 @@ class _DomainBuilder:
         if origin is tuple and annotation is not tuple and arguments[1:] != (Ellipsis,):
             return ProductDomain([self.domain(each, alone=True, depth=depth + 1) for each in arguments], tuple)
         if origin is tuple:
-            return SequenceDomain(item(first), self.bound, tuple)
+            return sequences(item(first), self.bound, tuple)
         if origin in _SEQUENCES:
-            return SequenceDomain(item(first), self.bound, _SEQUENCES[origin])
+            return sequences(item(first), self.bound, _SEQUENCES[origin])
         if origin in _SETS:
             make = _SETS[origin]
             return SetDomain(

@@ -1,9 +1,36 @@
-"""Sits between a learner and a teacher: the rules of the error letter, a cache, and the counts."""
+"""What every learner offers, and how it asks: through a cache that knows the rules of the error letter and counts."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
 from lawful.explain.automata import Automaton, included
 from lawful.explain.teacher import Alphabet, Counterexample, MembershipAnswer, QueryCounts, Teacher, Word
+
+
+class LearningInterrupted(Exception):
+    """A progress function or a teacher raises it to end learning early; the learner's `best` is the result."""
+
+
+ConjectureWatcher = Callable[[Automaton, QueryCounts], None]
+"""Called with each conjecture before the teacher checks it, and with the counts of queries by then."""
+
+
+class AutomatonLearner(ABC):
+    """Learns the language of failing words from a teacher whose bounds are set.
+
+    Whatever ends learning early (Ctrl-C, `LearningInterrupted`, an error of the teacher) goes to the caller, who finds
+    the last conjecture in `best`. `counts` has the words that the algorithm asked about, each once, and as
+    `..._worked` those that came to the teacher."""
+
+    def __init__(self) -> None:
+        self.best: Automaton | None = None
+        self.counts = QueryCounts()
+
+    @abstractmethod
+    def learn(self, teacher: Teacher, *, progress: ConjectureWatcher | None = None) -> Automaton:
+        """The smallest automaton to which the teacher has no counterexample."""
 
 
 class CachedQueries:
@@ -20,8 +47,8 @@ class CachedQueries:
         self._well_formed = well_formed(teacher.alphabet)
         self._answers: dict[Word, MembershipAnswer] = {}
         self._counterexamples: dict[Word, bool] = {}
+        # How often a counterexample contradicted an earlier answer. States built from that answer are void.
         self.revisions = 0
-        """How often a counterexample contradicted an earlier answer. States built from that answer are void."""
 
     def answer(self, word: Word) -> MembershipAnswer:
         """What the teacher says of a word; what it said in a counterexample goes first."""

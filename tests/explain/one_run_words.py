@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lawful.explain.teacher import Bounds, Execution
+from lawful.explain.teachers.c.formula import differs
 from lawful.explain.teachers.c.one_run_teacher import OneRunTeacher
 
 
@@ -14,10 +15,13 @@ def executions(teacher: OneRunTeacher, bounds: Bounds) -> Iterator[Execution]:
     for word in sorted(teacher._enumerated().failing):
         if len(word) <= bounds.word_length:
             yield Execution(word, True)
-    # What is enumerated is blocked: the formula is one of its own.
+    # The words that end well are blocked one by one, so the formula is one of its own.
     formula = teacher._export(teacher._unwinding().room)
     if formula is not None:
         try:
-            yield from (Execution(word, False) for word in formula.enumerated(False, bounds.word_length))
+            while formula.length and formula.solve([-formula.fails, formula.at_most(bounds.word_length)]):
+                word = formula.found()
+                formula.add([formula.fails, *differs(formula.length, len(word)), *formula.apart(word)])
+                yield Execution(word, False)
         finally:
             formula.close()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from lawful.explain.line_alignment import aligned_labels
+from lawful.explain.shared_alphabet import aligned_labels
 from lawful.explain.teacher import LabelledEvent
 
 PROGRAM = """\

@@ -233,11 +233,8 @@ def _errors_name_known_files() -> Iterator[dict[str, str]]:
 def _refuse_bare_revision(name: str | Function, folder: str | None) -> str | Function:
     """Refuses revisions without a target."""
     if isinstance(name, str) and ":" not in name and revisions.is_revision(name, folder):
-        raise LawfulError(
-            "usage",
-            f"{name} is a revision: a target is needed",
-            hint=f"--target package.module:function, beside {name}",
-        )
+        hint = f"--target package.module:function, beside {name}"
+        raise LawfulError("usage", f"{name} is a revision: a target is needed", hint=hint)
     return name
 
 

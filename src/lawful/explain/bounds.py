@@ -12,9 +12,6 @@ from lawful.explain.lstar import LearningInterrupted
 from lawful.explain.postprocess import back_edges
 from lawful.explain.teacher import Bounds, Teacher, TeacherReport
 
-MAX_UNWIND = 4
-MAX_WORD_LENGTH = 40
-
 Learn = Callable[[Teacher], Automaton]
 BoundsProgress = Callable[[Bounds, Automaton | None], None]
 """Called with bounds before learning (no automaton yet), and after."""
@@ -30,10 +27,9 @@ class Range:
 
     unwind: int | None = None
     word_length: int | None = None
-    max_unwind: int = MAX_UNWIND
-    max_word_length: int = MAX_WORD_LENGTH
-    every: bool = False
-    """Whether to try all of them, and not to stop where nothing more seems to change."""
+    max_unwind: int = 4
+    max_word_length: int = 40
+    every: bool = False  # whether to try all of them, and not to stop where nothing more seems to change
 
     def __post_init__(self) -> None:
         for bound in (self.unwind, self.word_length, self.max_unwind, self.max_word_length):
@@ -62,8 +58,7 @@ class BoundsStep:
 
     bounds: Bounds
     automaton: Automaton
-    report: TeacherReport = field(default_factory=TeacherReport)
-    """What the teacher said of its answers by then; later ones may rest on less."""
+    report: TeacherReport  # what the teacher said of its answers by then; later ones may rest on less
 
 
 @dataclass
@@ -71,12 +66,8 @@ class BoundsSearch:
     """How the search went."""
 
     first_length: int
-    last_length: int
-    """The length up to which words were looked at, at least by one question for each unwinding."""
-
-    at: Bounds
-    """The bounds that are being learned with."""
-
+    last_length: int  # the length up to which words were looked at, at least by one question for each unwinding
+    at: Bounds  # the bounds that are being learned with
     steps: list[BoundsStep] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
@@ -104,10 +95,9 @@ def learn_up_to_bound(
 ) -> BoundsSearch:
     """Learns with growing bounds until nothing changes.
 
-    Fig. 10, with three additions. An empty automaton is no result: where no failing word has been met yet, the
-    bounds grow. One question with the longest words finds unwindings without any failing word, which are passed over.
-    And before it is believed that longer words change nothing, the teacher is asked with the longest words, so that
-    a gap between the lengths of words is not taken for their end.
+    Fig. 10, with three additions. An empty automaton is not a result: the bounds grow until a word fails. One question
+    with the longest words finds unwindings without a failing word, which are skipped. And the search ends only if the
+    teacher agrees with the longest words, so that a gap between the lengths of words is not taken for their end.
 
     `best` is what the learner has so far: the result when Ctrl-C comes in the middle."""
     shortest = within.word_length

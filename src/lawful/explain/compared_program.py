@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from lawful.explain.learning_run import Naming
@@ -22,16 +22,9 @@ from lawful.explain.teacher import (
 )
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
-END = "end"
-"""The kind of an execution that comes to its end. The others are errors, by their names."""
+END = "end"  # the kind of an execution that comes to its end; the others are errors, by their names
 
-
-@dataclass(frozen=True)
-class RepeatedRun:
-    """What an execution did: the labels of its events, and its kind of end."""
-
-    events: tuple[str, ...]
-    kind: str
+RepeatedRun = tuple[tuple[str, ...], str]  # what an execution did: the labels of its events, and its kind of end
 
 
 class ComparedProgram(ABC):
@@ -141,10 +134,8 @@ class ObservedEndings(ComparedProgram):
         alphabet = self._executions.alphabet
         found = self._executions.repeated(inputs, unwind)
         return {
-            text: RepeatedRun(
-                alphabet.spelled(execution.word[:-1] if execution.failed else execution.word), self._kind(execution)
-            )
-            for text, execution in found.items()
+            text: (alphabet.spelled(each.word[:-1] if each.failed else each.word), self._kind(each))
+            for text, each in found.items()
         }
 
 

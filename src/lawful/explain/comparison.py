@@ -40,18 +40,11 @@ class Side:
     title: str
     automaton: Automaton
     picture: Picture
-    matters: bool = True
-    """Whether it says that something is different; otherwise it only shows more."""
-
-    certain: bool = True
-    """Whether the others lack at least one of these words for certain."""
-
-    ways: tuple[Witness, ...] = ()
-    """The first words, each with the input of an execution where that is known."""
-
+    matters: bool = True  # whether it says that something is different; otherwise it only shows more
+    certain: bool = True  # whether the others lack at least one of these words for certain
+    ways: tuple[Witness, ...] = ()  # the first words, each with the input of an execution where that is known
     ways_total: int = 0
-    ends: Mapping[int, int] = field(default_factory=dict)
-    """How many of the words end with each letter."""
+    ends: Mapping[int, int] = field(default_factory=dict)  # how many of the words end with each letter
 
     @property
     def empty(self) -> bool:
@@ -68,26 +61,16 @@ class Comparison:
     versions: Mapping[str, str]
     """What each version is called, by its part in this: old and new, or base, a, b and merged."""
 
-    alphabet: Alphabet
-    """Its last letters are how executions end."""
-
+    alphabet: Alphabet  # its last letters are how executions end
     bounds: Bounds
     sides: tuple[Side, ...]
-    failing: frozenset[int] = frozenset()
-    """Those of the last letters that are errors."""
-
-    narrowed: bool = False
-    """Whether only executions with one kind of end are compared, which was chosen."""
-
+    failing: frozenset[int] = frozenset()  # those of the last letters that are errors
+    narrowed: bool = False  # whether only executions with one kind of end are compared, which was chosen
     basis: Basis = Basis.COMPLETE
-    interrupted: bool = False
-    """Whether this is only the best there was when the user pressed Ctrl-C."""
-
+    interrupted: bool = False  # whether this is only the best there was when the user pressed Ctrl-C
     reached: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
-    """Why versions that look the same may not be."""
-
+    doubts: tuple[str, ...] = ()  # why versions that look the same may not be
     seconds: float = 0.0
 
     @property

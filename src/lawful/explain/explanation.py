@@ -19,16 +19,13 @@ class PictureEdge:
     source: int
     letter: int
     target: int
-    dominating: bool = False
-    """Whether its event is part of every failing word."""
-
+    dominating: bool = False  # whether its event is part of every failing word
     file: str | None = None
     line: int | None = None
     word: Word | None = None
     """A failing word that takes this edge and that an execution has; None if none was found within the bounds."""
 
-    example: str | None = None
-    """The input of an execution with this word, where it has one."""
+    example: str | None = None  # the input of an execution with this word, where it has one
 
 
 @dataclass(frozen=True)
@@ -38,17 +35,12 @@ class Picture:
     states: int
     accepting: tuple[int, ...]
     edges: tuple[PictureEdge, ...]
-    dominating: tuple[int, ...] = ()
-    """Letters that every accepted word has: the edges to draw bold."""
-
-    doomed: tuple[int, ...] = ()
-    """States from which the error is inevitable: drawn with a D."""
-
+    dominating: tuple[int, ...] = ()  # letters that every accepted word has: the edges to draw bold
+    doomed: tuple[int, ...] = ()  # states from which the error is inevitable: drawn with a D
     doomed_reading: Reading = "paper"
     """What that means: the program's reading needs all executions, also those that do not fail."""
 
-    story: Word = ()
-    """The longest sequence of events that all accepted words have in common, in this order."""
+    story: Word = ()  # the longest sequence of events that all accepted words have in common, in this order
 
     @property
     def initial(self) -> int:
@@ -93,15 +85,10 @@ class FailurePlace:
 
     file: str | None
     line: int | None
-    words: int
-    """How many failing words end there."""
-
+    words: int  # how many failing words end there
     example: str | None = None
-    error: str | None = None
-    """The type of the exception, where there is one."""
-
-    first: tuple[Word, ...] = ()
-    """The shortest of these words."""
+    error: str | None = None  # the type of the exception, where there is one
+    first: tuple[Word, ...] = ()  # the shortest of these words
 
 
 @dataclass(frozen=True)
@@ -110,33 +97,21 @@ class Explanation:
 
     target: str
     alphabet: Alphabet
-    automaton: Automaton
-    """Minimal and complete, with its sink: for calculating. `picture` is for looking at."""
-
+    automaton: Automaton  # minimal and complete, with its sink: for calculating. `picture` is for looking at.
     picture: Picture
     bounds: Bounds
     basis: Basis = Basis.COMPLETE
     learner: str = "words"
-    converged: bool = True
-    """Whether longer words changed nothing more; true too where the bounds were fixed."""
-
-    interrupted: bool = False
-    """Whether this is only the best there was when the user pressed Ctrl-C."""
-
+    converged: bool = True  # whether longer words changed nothing more; true too where the bounds were fixed
+    interrupted: bool = False  # whether this is only the best there was when the user pressed Ctrl-C
     ends: bool = False
     """Whether the "error" is the program's end: this explains a program, not an error (`--error end`)."""
 
-    reached: tuple[str, ...] = ()
-    """Limits that were reached, each a sentence."""
-
+    reached: tuple[str, ...] = ()  # limits that were reached, each a sentence
     warnings: tuple[str, ...] = ()
     counts: QueryCounts = field(default_factory=QueryCounts)
-    iterations: int = 1
-    """Pairs of bounds that were tried."""
-
-    first_length: int = 1
-    """The word length with which the search began, the least that a failing word could have."""
-
+    iterations: int = 1  # pairs of bounds that were tried
+    first_length: int = 1  # the word length with which the search began, the least that a failing word could have
     seconds: float = 0.0
     snapshots: tuple[Snapshot, ...] = ()
     """The automaton of each pair of bounds, in the order in which they were tried, the last one included."""
@@ -144,9 +119,7 @@ class Explanation:
     ways: tuple[WordExample, ...] = ()
     """Failing words, the shortest first; at most as many as a reader could look at."""
 
-    ways_total: int | None = None
-    """How many failing words there are within the bounds."""
-
+    ways_total: int | None = None  # how many failing words there are within the bounds
     failures: tuple[FailurePlace, ...] = ()
     """With which errors and where executions fail, the most frequent first; empty where executions do not tell. A word
     that ends in several errors is counted with each of them."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Literal, get_args
 
@@ -20,6 +21,11 @@ from lawful.explain.teacher import Alphabet, Bounds, Execution, QueryCounts, Tea
 
 LearnerName = Literal["auto", "table", "tree", "words", "dont-care"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
+_ALGORITHMS: dict[str, type[AutomatonLearner]] = {
+    "table": TableLearner,
+    "tree": TreeLearner,
+    "dont-care": ThreeValuedLearner,
+}
 
 _SHOWN_WAYS = 200
 _SHOWN_FAILURES = 20
@@ -39,8 +45,7 @@ class SearchSettings:
     watcher: SearchWatcher = lambda bounds, states, asked: None
 
 
-Naming = Callable[[str], str]
-"""How a file is called in a report."""
+Naming = Callable[[str], str]  # how a file is called in a report
 
 
 def relative_to_cwd(file: str) -> str:
@@ -95,10 +100,10 @@ class LearningRun:
         return self.teacher
 
     def passing_states(self, step: BoundsStep) -> AbstractSet[int] | None:
-        """The states of a step's automaton that executions come through which do not fail, where that is known.
+        """The states of a step's automaton on the paths of executions that do not fail, if they are known.
 
-        It is not where executions were cut off or left out: one of them may come through any state and not fail.
-        Executions as long as any that were looked at count: a longer one through a state saves it from its doom."""
+        They are not known if executions were cut off or left out. Longer executions than the step's count, too: one
+        that does not fail saves the states on its path from their doom."""
         if step.report.partial:
             return None
         return self.at(Bounds(step.bounds.unwind, self.search.last_length)).passing_states(step.automaton)
@@ -120,7 +125,7 @@ def learn_from(
     """Learns from a teacher, with the bounds that are given or found. `naming` is how files are shown."""
     started = time.monotonic()
     chosen = _learner_name(how.learner, teacher)
-    algorithm = None if chosen == "words" else _make_learner(chosen)
+    algorithm = None if chosen == "words" else _ALGORITHMS[chosen]()
     if chosen == "dont-care":
         teacher.trap = False  # words that no execution has are free
     states = 0
@@ -138,7 +143,7 @@ def learn_from(
                 return listed
             # There are too many words to list. The teacher still answers questions, so the table learner takes over.
             chosen = "table"
-        algorithm = algorithm or _make_learner(chosen)
+        algorithm = algorithm or _ALGORITHMS[chosen]()
         return algorithm.learn(teacher, progress=conjectured)
 
     def conjectured(automaton: Automaton, counts: QueryCounts) -> None:
@@ -171,7 +176,7 @@ def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explana
         failures = () if ends else failures_by_place(run)
     except (KeyboardInterrupt, LearningInterrupted) as stop:
         interrupted, stopped = interrupted or isinstance(stop, KeyboardInterrupt), True
-        drawn.setdefault(last.automaton, picture(last.automaton, run.alphabet, length=last.bounds.word_length))
+        drawn.setdefault(last.automaton, _plain(run, last))
     snapshots = []
     for step in search.steps:
         if step.automaton not in drawn:
@@ -217,18 +222,13 @@ def failures_by_place(run: LearningRun) -> tuple[FailurePlace, ...]:
         return ()
     for executions in found.values():
         executions.sort(key=lambda each: (len(each.word), each.word))
-    ranked = sorted(found.items(), key=lambda each: -len(each[1]))[:_SHOWN_FAILURES]
-    return tuple(
-        FailurePlace(
-            None if place is None else run.naming(place[0]),
-            None if place is None else place[1],
-            len(executions),
-            executions[0].example or None,
-            error or None,
-            tuple(dict.fromkeys(each.word for each in executions[:_SHOWN_WORDS])),
-        )
-        for (place, error), executions in ranked
-    )
+    failures = []
+    for (place, error), executions in sorted(found.items(), key=lambda each: -len(each[1]))[:_SHOWN_FAILURES]:
+        file, line = (None, None) if place is None else (run.naming(place[0]), place[1])
+        first = tuple(dict.fromkeys(each.word for each in executions[:_SHOWN_WORDS]))
+        example = executions[0].example or None
+        failures.append(FailurePlace(file, line, len(executions), example, error or None, first))
+    return tuple(failures)
 
 
 def nothing_failed_error(run: LearningRun, within: Range, target: str) -> LawfulError:
@@ -259,44 +259,26 @@ def _learner_name(learner: LearnerName, teacher: Teacher) -> str:
     if learner == "auto":
         return "words" if teacher.lists_failures else "table"
     if learner == "words" and not teacher.lists_failures:
-        raise LawfulError(
-            "explain-learner",
-            "this teacher answers questions only, and cannot list all failing words",
-            hint="--set explain.learner=table, tree or dont-care; or --set explain.teacher=one-run",
-        )
+        message = "this teacher answers questions only, and cannot list all failing words"
+        raise LawfulError("explain-learner", message, hint="--learner table, tree or dont-care; or --teacher one-run")
     return learner
-
-
-def _make_learner(name: str) -> AutomatonLearner:
-    if name == "table":
-        return TableLearner()
-    if name == "tree":
-        return TreeLearner()
-    return ThreeValuedLearner()
 
 
 def _asked(teacher: Teacher, algorithm: AutomatonLearner | None) -> QueryCounts:
     """What the learner asked, and the work that the teacher had with it."""
+    counts = teacher.counts
     if algorithm is None:
-        return replace(teacher.counts)
-    mine = algorithm.counts
-    return replace(
-        teacher.counts,
-        membership=mine.membership,
-        conjectures=max(mine.conjectures, teacher.counts.conjectures),
-    )
+        return replace(counts)
+    conjectures = max(algorithm.counts.conjectures, counts.conjectures)
+    return replace(counts, membership=algorithm.counts.membership, conjectures=conjectures)
 
 
 def _drawn(run: LearningRun, step: BoundsStep, ends: bool) -> Picture:
     """The picture with an execution for each edge."""
     passing_states = None if ends else run.passing_states(step)
-
-    def find(word: Word) -> Execution | None:
-        return run.find(word, step.bounds)
-
-    return picture(
-        step.automaton, run.alphabet, length=step.bounds.word_length, find=find, passing_states=passing_states
-    )
+    find = partial(run.find, bounds=step.bounds)
+    length = step.bounds.word_length
+    return picture(step.automaton, run.alphabet, length=length, find=find, passing_states=passing_states)
 
 
 def _plain(run: LearningRun, step: BoundsStep) -> Picture:

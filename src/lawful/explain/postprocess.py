@@ -17,17 +17,10 @@ from lawful.explain.teacher import Alphabet, Execution, Word
 Finder = Callable[[Word], Execution | None]
 """Gives an execution with this word, if there is one: a teacher's `example`."""
 
-Arrow = tuple[int, int]
-"""An edge, by the state that it leaves and its letter."""
+Arrow = tuple[int, int]  # an edge, by the state that it leaves and its letter
 
 _TRIES = 20  # words looked up for one edge, where a learned loop makes words that no execution has
 _STORY_WORK = 300_000  # states looked at for the longest common story
-
-
-def reachable_without(automaton: Automaton, letter: int) -> set[int]:
-    """The states that words without this letter lead to."""
-    table = automaton.transitions
-    return set(distances([automaton.initial], lambda state: table[state][:letter] + table[state][letter + 1 :]))
 
 
 def back_edges(automaton: Automaton) -> bool:
@@ -38,11 +31,13 @@ def back_edges(automaton: Automaton) -> bool:
 
 def dominating(automaton: Automaton) -> tuple[int, ...]:
     """The letters that every accepted word has: with one of them removed, no accepting state is reached any more."""
-    if is_empty(automaton):
-        return ()
-    return tuple(
-        letter for letter in automaton.letters if not reachable_without(automaton, letter) & automaton.accepting
-    )
+    table = automaton.transitions
+
+    def reached_without(letter: int) -> dict[int, int]:
+        return distances([automaton.initial], lambda state: table[state][:letter] + table[state][letter + 1 :])
+
+    letters = () if is_empty(automaton) else automaton.letters
+    return tuple(letter for letter in letters if automaton.accepting.isdisjoint(reached_without(letter)))
 
 
 def doomed(automaton: Automaton, passing_states: AbstractSet[int] | None = None) -> frozenset[int]:
@@ -55,11 +50,9 @@ def doomed(automaton: Automaton, passing_states: AbstractSet[int] | None = None)
     if passing_states is not None:
         return alive - passing_states
     found = automaton.accepting & alive
-    while True:
-        more = {state for state in alive - found if all(target in found for target in automaton.transitions[state])}
-        if not more:
-            return found
+    while more := {state for state in alive - found if found.issuperset(automaton.transitions[state])}:
         found |= more
+    return found
 
 
 def visited(automaton: Automaton, words: Automaton) -> set[int]:
@@ -178,12 +171,7 @@ def picture(
     table = automaton.transitions
     found = distances([automaton.initial], lambda state: (target for target in table[state] if target in alive))
     order = {state: number for number, state in enumerate(found)}
-    arrows = [
-        (state, letter)
-        for state in order
-        for letter, target in enumerate(automaton.transitions[state])
-        if target in alive
-    ]
+    arrows = [(state, letter) for state in order for letter in automaton.letters if table[state][letter] in alive]
     taken = _words_through_edges(automaton, arrows, length, find)
     bold = dominating(automaton)
     return Picture(
@@ -230,11 +218,9 @@ def _edge(
 ) -> PictureEdge:
     state, letter = arrow
     event = alphabet.events[letter]
-    file, line, word, example = event.file, event.line, None, None
-    if use is not None:
-        word, execution, at = use
-        example = None if execution is None else execution.example
-        if execution is not None and execution.places is not None and execution.places[at] is not None:
-            file, line = execution.places[at] or (None, None)
+    word, execution, at = use or (None, None, 0)
+    place = None if execution is None or execution.places is None else execution.places[at]
+    file, line = place or (event.file, event.line)
+    example = None if execution is None else execution.example
     target = order[automaton.transitions[state][letter]]
     return PictureEdge(order[state], letter, target, dominating=bold, file=file, line=line, word=word, example=example)

@@ -6,17 +6,14 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from lawful.errors import LawfulError
 from lawful.explain.learning_run import below, relative_to_cwd
 
 # Set by git for hooks and aliases. They lead to a repository that need not be the one around the folder.
-_PLACES = frozenset(
-    ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
-)
-
+_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 _FILES = (".py", ".c", ".i")
 
 
@@ -25,17 +22,10 @@ class Version:
     """One state of a project."""
 
     name: str
-    folder: str
-    """Where it lies. It stands for the folder that the user is in."""
-
-    taken_out: bool = False
-    """Whether it is a copy, which will be gone."""
-
-    root: str | None = None
-    """Where its whole tree begins, if that is known: `folder` may be a part of it."""
-
-    commit: str | None = None
-    """Of a git revision."""
+    folder: str  # where it lies. It stands for the folder that the user is in.
+    taken_out: bool = False  # whether it is a copy, which will be gone
+    root: str | None = None  # where its whole tree begins, if that is known: `folder` may be a part of it
+    commit: str | None = None  # of a git revision
 
     def shown(self, file: str) -> str:
         """A file of it, as a reader knows it: git's own way to name one of a revision."""
@@ -58,15 +48,12 @@ def relative_target(target: str, versions: Sequence[Version], start: str | None 
     for folder in sorted(folders, key=len, reverse=True):  # the innermost
         if (inside := below(folder, file)) is not None:
             return inside + rest
-    top = _toplevel(here) if any(version.taken_out for version in versions) else None
-    if top is not None and below(top, file) is not None:
+    # A version that was taken out is one of the repository around the folder.
+    if any(version.taken_out for version in versions) and below(_toplevel(here), file) is not None:
         return os.path.relpath(os.path.realpath(file), os.path.realpath(here)) + rest
-    raise LawfulError(
-        "explain-target",
-        "this file is outside of the versions: it would be the same in each",
-        where=target,
-        hint="name the file by its path in the project, such as package/module.py:function",
-    )
+    hint = "name the file by its path in the project, such as package/module.py:function"
+    message = "this file is outside of the versions: it would be the same in each"
+    raise LawfulError("explain-target", message, where=target, hint=hint)
 
 
 def check_target_exists(target: str, versions: Sequence[Version]) -> None:
@@ -87,11 +74,8 @@ def check_target_exists(target: str, versions: Sequence[Version]) -> None:
         other = found.setdefault(place, version)
         outside = version.root is not None and below(version.root, place) is None
         if outside or os.path.realpath(other.folder) != os.path.realpath(version.folder):
-            raise LawfulError(
-                "explain-target",
-                f"{file} is outside of {version.name}: it would be the same in each version",
-                where=target,
-            )
+            message = f"{file} is outside of {version.name}: it would be the same in each version"
+            raise LawfulError("explain-target", message, where=target)
 
 
 def _split_target(target: str) -> tuple[str, str]:
@@ -109,21 +93,10 @@ def _has_module(folder: str, name: str) -> bool:
     """Whether Python would find a module in this folder, before it looks in others."""
     *packages, last = name.split(".")
     for base in (folder, os.path.join(folder, "src")):
-        place = os.path.join(base, *packages)
-        try:
-            entries = os.listdir(place)
-        except OSError:
-            continue
-        if any(entry.split(".")[0] == last for entry in entries):
-            return True
+        with suppress(OSError):
+            if any(entry.split(".")[0] == last for entry in os.listdir(os.path.join(base, *packages))):
+                return True
     return False
-
-
-def _toplevel(folder: str) -> str | None:
-    try:
-        return _git(folder, "rev-parse", "--show-toplevel")
-    except LawfulError:
-        return None
 
 
 @contextmanager
@@ -137,15 +110,11 @@ def open_version(name: str, start: str | None = None) -> Iterator[Version]:
     if commit is None:
         folder = os.path.join(here, name)
         if not name or not os.path.isdir(folder):
-            raise LawfulError(
-                "revision-not-found",
-                "this is neither a git revision nor a folder",
-                where=name,
-                hint=_advice(here),
-            )
+            message = "this is neither a git revision nor a folder"
+            raise LawfulError("revision-not-found", message, where=name, hint=_advice(here))
         yield Version(name, os.path.abspath(folder))
         return
-    top = _git(here, "rev-parse", "--show-toplevel")
+    top = _toplevel(here)
     prefix = _git(here, "rev-parse", "--show-prefix")
     with tempfile.TemporaryDirectory(prefix="lawful-revision-") as scratch:
         root = os.path.join(scratch, "tree")
@@ -155,12 +124,9 @@ def open_version(name: str, start: str | None = None) -> Iterator[Version]:
         _git(top, "checkout-index", "--all", "--quiet", f"--prefix={root}/", settings=index)
         folder = os.path.join(root, prefix)
         if not os.path.isdir(folder):
-            raise LawfulError(
-                "revision-not-found",
-                f"there is no folder {prefix.rstrip('/')} in this revision",
-                where=name,
-                hint="run the command in a folder that both versions have",
-            )
+            message = f"there is no folder {prefix.rstrip('/')} in this revision"
+            hint = "run the command in a folder that both versions have"
+            raise LawfulError("revision-not-found", message, where=name, hint=hint)
         yield Version(name, folder, taken_out=True, root=root, commit=commit)
 
 
@@ -198,6 +164,10 @@ def _commit(name: str, folder: str) -> str | None:
         return _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except LawfulError:
         return None
+
+
+def _toplevel(folder: str) -> str:
+    return _git(folder, "rev-parse", "--show-toplevel")
 
 
 def _git(folder: str, *words: str, settings: dict[str, str] | None = None) -> str:

@@ -20,42 +20,27 @@ TeacherName = Literal["one-run", "asking"]
 class ExplainSettings:
     """How an explanation is to be made."""
 
-    events: tuple[str, ...] = ()
-    """Patterns of the events that are letters; none: the nearest to the error."""
-
+    events: tuple[str, ...] = ()  # patterns of the events that are letters; none: the nearest to the error
     kinds: tuple[EventKind | Literal["learn"], ...] = ()
     """Which kinds of events: entries, branches, calls, emits (Python) or learn (C); none: what the program suggests."""
 
-    error: str | None = None
-    """An exception, an assertion by its line, `end`; None: whatever goes wrong."""
-
+    error: str | None = None  # an exception, an assertion by its line, `end`; None: whatever goes wrong
     inputs: object = None
     """The inputs of a Python function: `file.py:name`, or such a thing itself: an iterable, a strategy, a function."""
 
-    way: ExplorationWay = "auto"
-    """How a Python program is explored."""
-
+    way: ExplorationWay = "auto"  # how a Python program is explored
     teacher: TeacherName = "one-run"
     """How a C program is explored: one symbolic run, or a model checker's process for each question."""
 
-    samples: int = 2000
-    """How many inputs a Python program is tested on, where not all can be tried."""
-
-    seed: int = 0
-    """Of the choice of these."""
-
-    include: tuple[str, ...] = ()
-    """Folders in which the headers of a C program are looked for."""
-
-    define: tuple[str, ...] = ()
-    """Macros of a C program, as NAME or NAME=VALUE."""
-
+    samples: int = 2000  # how many inputs a Python program is tested on, where not all can be tried
+    seed: int = 0  # of the choice of these
+    include: tuple[str, ...] = ()  # folders in which the headers of a C program are looked for
+    define: tuple[str, ...] = ()  # macros of a C program, as NAME or NAME=VALUE
     learner: LearnerName = "auto"
     within: Range = Range()  # noqa: RUF009 - it cannot be changed
     limits: Limits = field(default_factory=Limits)
     most_events: int | None = None
-    also: EventKeys = ()
-    """Events of other versions of a Python program, to be seen in this one too."""
+    also: EventKeys = ()  # events of other versions of a Python program, to be seen in this one too
 
     def __post_init__(self) -> None:
         for name in ("events", "kinds", "include", "define"):

@@ -56,11 +56,8 @@ def compare_versions(
     The search of an explanation ends where something fails. Here that would be too early: that nothing differs is only
     worth something if it was looked for."""
     if how.learner == "dont-care":
-        raise LawfulError(
-            "explain-learner",
-            "where words are taken freely, versions differ in words that neither of them has",
-            hint="choose another explain.learner",
-        )
+        message = "where words are taken freely, versions differ in words that neither of them has"
+        raise LawfulError("explain-learner", message, hint="another --learner")
     shared, interrupted, reached = _search_bounds(programs, versions, sides, how)
     found = _Comparing(shared, versions, sides, interrupted).comparison(kind, target, narrowed)
     return replace(found, reached=(*found.reached, *reached))
@@ -83,36 +80,30 @@ def _search_bounds(
     """All versions with the same bounds, whether Ctrl-C has ended the search, and what limit has."""
     began = time.monotonic()
     longest = how.within.lengths(1)[-1]
-    parts, names = list(versions), list(versions.values())
     shared: SharedAlphabet | None = None
+
+    def over_one_alphabet(runs: list[RunsByEnding]) -> SharedAlphabet:
+        return SharedAlphabet(programs, list(versions), runs, began)
+
     for unwind in how.within.unwinds():
         left = None if how.seconds is None else how.seconds - (time.monotonic() - began)
         try:
             kinds = []
-            for name, program in zip(names, programs, strict=True):
+            for name, program in zip(versions.values(), programs, strict=True):
                 how.watcher(Bounds(unwind, longest), 0, 0)
                 with errors_name_version(name):
                     kinds.append(program.teachers(unwind, longest))
-            shared = SharedAlphabet(
-                programs, parts, _learned_runs(programs, kinds, replace(how, seconds=left), unwind), began
-            )
+            shared = over_one_alphabet(_learned_runs(programs, kinds, replace(how, seconds=left), unwind))
         except KeyboardInterrupt:
             if shared is not None:
                 return shared, True, [f"interrupted before unwinding {unwind} could be compared"]
-            shared = SharedAlphabet(programs, parts, _interrupted(programs, how, unwind, longest), began)
-            return shared, True, []
+            return over_one_alphabet(_interrupted(programs, how, unwind, longest)), True, []
         except LearningInterrupted:
+            stopped = f"stopped after {how.seconds:g} seconds"
             if shared is None:
-                raise LawfulError(
-                    "explain-time",
-                    f"stopped after {how.seconds:g} seconds: nothing could be compared",
-                    hint="allow more --seconds, or fix smaller bounds: --unwind, --word-length",
-                ) from None
-            return (
-                shared,
-                False,
-                [f"stopped after {how.seconds:g} seconds, before unwinding {unwind} could be compared"],
-            )
+                hint = "allow more --seconds, or fix smaller bounds: --unwind, --word-length"
+                raise LawfulError("explain-time", f"{stopped}: nothing could be compared", hint=hint) from None
+            return shared, False, [f"{stopped}, before unwinding {unwind} could be compared"]
         found = any(side.matters and not is_empty(side.automaton) for side in sides(shared.has, shared.may))
         if not how.within.every and (found or shared.endless):
             break
@@ -238,23 +229,14 @@ class _Comparing:
                 drawn = picture(side.automaton, alphabet, length=length, find=find)
                 for word in first if cheap else ():
                     find(word)
-                elsewhere = self._other_versions(
-                    side, {word: seen[word].example for word in first if word in seen}, first
-                )
+                inputs = {word: seen[word].example for word in first if word in seen}
+                elsewhere = self._other_versions(side, inputs, first)
             except KeyboardInterrupt:
                 self._interrupted = True
         # No state is marked as doomed: that the words of one version end is nothing to be afraid of.
         drawn = replace(drawn or picture(side.automaton, alphabet, length=length), doomed=())
-        ways = tuple(
-            Witness(
-                word,
-                seen[word].example if word in seen else None,
-                certain=certain.accepts(word),
-                elsewhere=elsewhere.get(word, ()),
-            )
-            for word in first
-        )
-        sure = is_empty(side.automaton) or not is_empty(certain)
+        known = {word: each.example for word, each in seen.items()}
+        ways = [Witness(word, known.get(word), (), certain.accepts(word), elsewhere.get(word, ())) for word in first]
         counted = {end: count(each, length) for end, each in parted.items()}
         return Side(
             key=side.key,
@@ -262,8 +244,8 @@ class _Comparing:
             automaton=side.automaton,
             picture=drawn,
             matters=side.matters,
-            certain=sure,
-            ways=ways,
+            certain=is_empty(side.automaton) or not is_empty(certain),
+            ways=tuple(ways),
             ways_total=sum(counted.values()),
             ends={end: number for end, number in counted.items() if number},
         )
@@ -279,17 +261,14 @@ class _Comparing:
             repeated = shared.programs[number].repeated(texts, shared.bounds.unwind) if texts else {}
             for word in shown:
                 ran = repeated.get(inputs.get(word) or "")
-                spelled = None if ran is None else shared.spelled(number, ran.events, ran.kind)
-                by: Literal["input", "events"] = "input"
-                instead: tuple[Word, ...] = ()
+                spelled = None if ran is None else shared.spelled(number, *ran)
+                others = ((*word[:-1], letter) for letter in shared.alphabet.terminal)
+                by: Literal["input", "events"] = "events" if spelled is None else "input"
+                instead = [other for other in others if shared.has[number].accepts(other)]
                 if spelled is not None:
-                    instead = () if spelled == word else (spelled,)
-                else:
-                    by = "events"
-                    others = ((*word[:-1], letter) for letter in shared.alphabet.terminal)
-                    instead = tuple(other for other in others if shared.has[number].accepts(other))
+                    instead = [spelled] if spelled != word else []
                 if instead:
-                    found[word] = (*found.get(word, ()), OtherVersion(names[number], by, instead))
+                    found[word] = (*found.get(word, ()), OtherVersion(names[number], by, tuple(instead)))
         return found
 
 

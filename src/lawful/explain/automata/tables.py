@@ -8,8 +8,7 @@ from lawful import core
 from lawful.explain.graph_search import distances
 
 Rows = tuple[tuple[int, ...], ...]
-Tables = tuple[int, Rows, frozenset[int]]
-"""Initial state, transitions, accepting states."""
+Tables = tuple[int, Rows, frozenset[int]]  # initial state, transitions, accepting states
 
 LEFT, RIGHT, BOTH, NEITHER = 0b0100, 0b0010, 0b1000, 0b0001
 """What a product accepts, by which of two automata accept: bits to be put together."""

@@ -15,8 +15,7 @@ class Sample:
 
     def __init__(self) -> None:
         self.after: list[dict[int, int]] = [{}]
-        self.fails: list[bool | None] = [None]
-        """None: it is not known, or free."""
+        self.fails: list[bool | None] = [None]  # none: it is not known, or free
 
     def add(self, word: Word, fails: bool) -> bool:
         """Puts a word in; whether the contrary was said of it before, which is forgotten."""

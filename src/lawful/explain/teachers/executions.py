@@ -27,9 +27,8 @@ from lawful.explain.teacher import (
 class ExecutionsTeacher(Teacher):
     """Answers from all executions of a source within bounds.
 
-    A word is taken for a failure just if an execution with it fails. An execution that does the same events and goes
-    on, or ends well, says no; that no execution does these events at all leaves the word free. With `trap`, as the
-    paper calls it, an automaton that accepts such a free word within the bounds is wrong.
+    A word fails if an execution with it fails. An execution that does the same events and goes on, or ends well, says
+    no. A word whose events no execution does is free; with `trap`, an automaton that accepts a free word is wrong.
 
     The source is run through once for each pair of bounds, and not again for shorter words."""
 
@@ -85,10 +84,10 @@ class ExecutionsTeacher(Teacher):
         return known.failures.get(word) or known.passes.get(word)
 
     def endings(self) -> dict[Word, list[Execution]]:
-        return {word: list(found) for word, found in self._current.endings.items()}
+        return self._current.endings
 
     def passes(self) -> dict[Word, Execution]:
-        return dict(self._current.passes)
+        return self._current.passes
 
     def passing_states(self, automaton: Automaton) -> AbstractSet[int]:
         return visited(automaton, self._current.passing)
@@ -109,16 +108,16 @@ class ExecutionsTeacher(Teacher):
 
     @property
     def _current(self) -> _ExecutionsByWord:
-        found = self._seen.get(self._current_bounds)
-        if found is None:
-            found = self._seen[self._current_bounds] = self._bounded(self._current_bounds)
-        return found
-
-    def _bounded(self, bounds: Bounds) -> _ExecutionsByWord:
-        for other, seen in self._seen.items():
-            if other.unwind == bounds.unwind and other.word_length >= bounds.word_length:
-                return seen.shortened(bounds.word_length)
-        return self._run(bounds)
+        bounds = self._current_bounds
+        if bounds not in self._seen:
+            longer = (
+                seen
+                for other, seen in self._seen.items()
+                if other.unwind == bounds.unwind and other.word_length >= bounds.word_length
+            )
+            known = next(longer, None)
+            self._seen[bounds] = self._run(bounds) if known is None else known.shortened(bounds.word_length)
+        return self._seen[bounds]
 
     def _run(self, bounds: Bounds) -> _ExecutionsByWord:
         """Runs all executions. An interruption keeps those before it, and marks them as interrupted."""

@@ -91,6 +91,10 @@ class TraceSource(ExecutionSource):
     def __init__(self, recorded: _Recorded, patterns: tuple[str, ...], most: int) -> None:
         self._recorded = recorded
         self._keys = list(recorded.names)  # they are numbered in this order
+        self._labels_by_number = {  # calls by their name, others by what they are, too
+            number: name if kind == "func_pre" and name else f"{kind} {name}".strip()
+            for (kind, name), number in recorded.names.items()
+        }
         self._chosen = self._choose(patterns, most)
         labels = _labels([self._labels_by_number[number] for number in self._chosen])
         error = "error"
@@ -111,14 +115,11 @@ class TraceSource(ExecutionSource):
         longer = [each for each in self._executions if len(each.word) > bounds.word_length]
         warnings = []
         if longer:
-            what = "traces are" if len(longer) > 1 else "trace is"
-            text = (
-                f"{len(longer)} {what} longer than {bounds.word_length} events and left out, e.g. {longer[0].example}"
-            )
-            warnings.append(text)
+            many = f"{len(longer)} {'traces are' if len(longer) > 1 else 'trace is'} longer"
+            warnings.append(f"{many} than {bounds.word_length} events and left out, e.g. {longer[0].example}")
         if self._recorded.cut:
-            left_out = "execution has" if self._recorded.cut == 1 else "executions have"
-            warnings.append(f"{self._recorded.cut} {left_out} more than {_LONGEST:,} events, and no word")
+            many = f"{self._recorded.cut} {'execution has' if self._recorded.cut == 1 else 'executions have'} more"
+            warnings.append(f"{many} than {_LONGEST:,} events, and no word")
         self.report = TeacherReport(Basis.SAMPLED, [], warnings, left_out=bool(warnings))
         most = None if limits is None else limits.words
         for each in self._executions:
@@ -129,16 +130,6 @@ class TraceSource(ExecutionSource):
                 seen.add((each.word, each.failed))
                 self.counts.executions += 1
                 yield each
-
-    # -- letters ----------------------------------------------------------------------------------
-
-    @property
-    def _labels_by_number(self) -> dict[int, str]:
-        """What events are called: calls by their name, others by what they are, too."""
-        return {
-            number: name if kind == "func_pre" and name else f"{kind} {name}".strip()
-            for (kind, name), number in self._recorded.names.items()
-        }
 
     def _choose(self, patterns: tuple[str, ...], most: int) -> list[int]:
         names = self._recorded.names
@@ -154,10 +145,8 @@ class TraceSource(ExecutionSource):
         if len(found) > most:
             near: dict[int, int] = {}
             for each in self._recorded.executions:
-                if each.failed:
-                    last = {number: at for at, number in enumerate(each.names)}
-                    for number, at in last.items():
-                        near[number] = min(near.get(number, _LONGEST), len(each.names) - at)
+                for away, number in enumerate(reversed(each.names) if each.failed else (), start=1):
+                    near[number] = min(near.get(number, _LONGEST), away)
             kept = set(sorted(found, key=lambda number: near.get(number, 2 * _LONGEST))[:most])
             found = [number for number in found if number in kept]
         return found
@@ -213,14 +202,10 @@ def _place(event: dict[str, Any]) -> tuple[str, int] | None:
 
 def _labels(names: list[str]) -> list[str]:
     """The shortest suffixes of the names that are distinct."""
-    found = []
-    for name in names:
+
+    def shortest(name: str) -> str:
         parts = name.split(".")
-        for size in range(1, len(parts) + 1):
-            label = ".".join(parts[-size:])
-            if sum(other == label or other.endswith(f".{label}") for other in names) == 1:
-                break
-        else:
-            label = name
-        found.append(label)
-    return found
+        suffixes = (".".join(parts[at:]) for at in reversed(range(len(parts))))
+        return next((each for each in suffixes if sum(f".{other}".endswith(f".{each}") for other in names) == 1), name)
+
+    return [shortest(name) for name in names]

@@ -102,7 +102,8 @@ def test_what_is_learned_is_what_the_compiled_program_does(seed: int, way: str, 
 def test_three_valued_answers_are_those_of_the_compiled_program(way: str, tmp_path: Path) -> None:
     """Without the trap: a word is a failure, denied by an execution, or free."""
     path, bounds = program(9, tmp_path), Bounds(2, 5)
-    teacher = c_teacher(path, way=way, trap=False)  # type: ignore[arg-type]
+    teacher = c_teacher(path, way=way)  # type: ignore[arg-type]
+    teacher.trap = False
     teacher.bound(bounds)
     compiled = ExecutionsTeacher(Compiled(runs(path, 2, 5), teacher.alphabet), trap=False)  # type: ignore[arg-type]
     compiled.bound(bounds)
@@ -120,7 +121,8 @@ def test_three_valued_answers_are_those_of_the_compiled_program(way: str, tmp_pa
 @pytest.mark.parametrize("way", ["one-run", "asking"])
 def test_without_the_trap_conjectures_are_judged_by_executions_alone(way: str, tmp_path: Path) -> None:
     path, bounds = program(9, tmp_path), Bounds(2, 5)
-    teacher = c_teacher(path, way=way, trap=False)  # type: ignore[arg-type]
+    teacher = c_teacher(path, way=way)  # type: ignore[arg-type]
+    teacher.trap = False
     teacher.bound(bounds)
     compiled = ExecutionsTeacher(Compiled(runs(path, 2, 5), teacher.alphabet), trap=False)  # type: ignore[arg-type]
     compiled.bound(bounds)

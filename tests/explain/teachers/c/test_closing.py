@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Formula]:
 
 
 def test_a_teacher_that_is_closed_can_be_asked_again(file: Path, opened: list[Formula]) -> None:
-    with c_teacher(file) as teacher:
+    with closing(c_teacher(file)) as teacher:
         assert isinstance(teacher, OneRunTeacher)
         teacher.bound(Bounds(3, 4))
         before = teacher.failing

@@ -16,9 +16,8 @@ def _need(module: str) -> None:
     try:
         importlib.import_module(module)
     except ImportError as error:
-        raise LawfulError(
-            "explain-extra", f"to explain C programs, {error.name} is missing", hint='pip install "lawful[explain]"'
-        ) from error
+        message = f"to explain C programs, {error.name} is missing"
+        raise LawfulError("explain-extra", message, hint='pip install "lawful[explain]"') from error
 
 
 _need("pycparser")
@@ -39,7 +38,6 @@ def c_teacher(
     error: str | int | None = None,
     way: TeacherName = "one-run",
     limits: Limits | None = None,
-    trap: bool = True,
     most: int = MOST_EVENTS,
     include: Sequence[str | Path] = (),
     define: Sequence[str] = (),
@@ -53,9 +51,8 @@ def c_teacher(
     `way` is how the teacher works: "one-run" has CBMC write one formula for each unwinding and solves that, "asking"
     runs CBMC for each question, as the paper does."""
     if way not in ("one-run", "asking"):
-        raise LawfulError(
-            "c-way", f"there is no way {way!r} to ask about C programs", hint="ways are one-run and asking"
-        )
+        message = f"there is no way {way!r} to ask about C programs"
+        raise LawfulError("c-way", message, hint="ways are one-run and asking")
     teacher: type[CTeacher]
     if way == "asking":
         from lawful.explain.teachers.c.query_teacher import QueryTeacher as teacher
@@ -67,7 +64,7 @@ def c_teacher(
         program = instrument(
             path, function, patterns=events, kinds=kinds, error=error, most=most, include=include, define=define
         )
-        return teacher(program, limits or Limits(), trap=trap, cbmc=cbmc)
+        return teacher(program, limits or Limits(), cbmc)
     except RecursionError as deep:
         message = "a statement or an expression is too deep to be read"
         raise LawfulError("c-not-parsed", message, where=str(path)) from deep

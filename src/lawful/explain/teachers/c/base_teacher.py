@@ -5,10 +5,9 @@ from __future__ import annotations
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.automata import Automaton, included, words
@@ -26,7 +25,8 @@ from lawful.explain.teacher import (
     TeacherReport,
     Word,
 )
-from lawful.explain.teachers.c.cbmc import Cbmc, CbmcTimeout, find_cbmc
+from lawful.explain.teachers.c import queries
+from lawful.explain.teachers.c.cbmc import Cbmc, CbmcTimeout
 from lawful.explain.teachers.c.control_flow import FlowWords
 from lawful.explain.teachers.c.instrument import MAIN, Instrumented
 
@@ -37,19 +37,15 @@ class CTeacher(Teacher, ABC):
     With `trap`, an automaton is wrong if it accepts any word within the bounds that is not a failure. Without, only
     words count that an execution begins with and does not fail after: the others are free."""
 
-    def __init__(self, program: Instrumented, limits: Limits, *, trap: bool = True, cbmc: Cbmc | None = None) -> None:
+    def __init__(self, program: Instrumented, limits: Limits, cbmc: Cbmc) -> None:
         self.program = program
         self.limits = limits
-        self.trap = trap
-        self.cbmc = cbmc or find_cbmc()
+        self.cbmc = cbmc
         self.flow = FlowWords(program)
         if self.flow.empty:
-            raise LawfulError(
-                "c-error-unreachable",
-                f"no way through {program.target}() leads to {_error_text(program)}",
-                where=str(program.source.path),
-                hint="control never comes there, as after a return; another assertion is chosen with --error file.c:17",
-            )
+            message = f"no way through {program.target}() leads to {_error_text(program)}"
+            hint = "control never comes there, as after a return; another assertion is chosen with --error file.c:17"
+            raise LawfulError("c-error-unreachable", message, where=str(program.source.path), hint=hint)
         self.alphabet = program.alphabet
         self._well_formed = well_formed(self.alphabet)
         self.counts = QueryCounts()
@@ -62,12 +58,6 @@ class CTeacher(Teacher, ABC):
     @abstractmethod
     def close(self) -> None:
         """Gives back what answers are read from. It is worked out again if more is asked."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def shortest(self) -> int:
         return self.flow.shortest()
@@ -157,20 +147,15 @@ class CTeacher(Teacher, ABC):
         self._reached(f"stopped after {self.limits.seconds:g} seconds")
         raise OutOfTime
 
-    @contextmanager
-    def _query_file(self, definitions: str) -> Iterator[Path]:
-        """The program with the functions that a question defines, in a file that CBMC need not preprocess."""
-        with tempfile.TemporaryDirectory(prefix="lawful-") as folder:
-            path = Path(folder) / "question.i"
-            path.write_text(self.program.text + definitions, encoding="utf-8")
-            yield path
-
-    def _run_cbmc(self, definitions: str, ask: Callable[[list[str]], Any], more: Sequence[str] = ()) -> Any:
-        """Lets CBMC work on a question."""
+    def _run_cbmc(self, definitions: str, ask: Callable[[list[str]], Any], more: Sequence[str]) -> Any:
+        """Lets CBMC work on the program with the functions that a question defines."""
         self.counts.solver_calls += 1
-        with self._query_file(definitions) as path:
+        with tempfile.TemporaryDirectory(prefix="lawful-") as folder:
+            path = Path(folder) / "question.i"  # which CBMC does not preprocess
+            path.write_text(self.program.text + definitions, encoding="utf-8")
+            properties = ["--property", queries.FAIL, "--property", queries.END]
             try:
-                return ask([str(path), "--function", MAIN, "--unwind", str(self.bounds.unwind), *more])
+                return ask([str(path), "--function", MAIN, "--unwind", str(self.bounds.unwind), *properties, *more])
             except CbmcTimeout:
                 self._out_of_time()
 

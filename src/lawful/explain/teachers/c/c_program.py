@@ -15,18 +15,11 @@ from lawful.errors import LawfulError
 from lawful.explain.graph_search import distances
 from lawful.explain.teachers.c.preprocessing import Preprocessed, compiler_complaint, preprocess
 
-CONDITIONS = {"assert": 0, "__VERIFIER_assert": 0, "__CPROVER_assert": 0}
-"""Functions that check a condition, and which argument it is."""
-
-FAILURES = ("__VERIFIER_error", "reach_error", "__assert_fail")
-"""Functions that are only called where the program has failed."""
-
-EXITS = ("exit", "_exit", "_Exit", "quick_exit")
-ABORTS = ("abort", "__builtin_trap", "__builtin_abort")
-"""Functions that end the program: it has come to its end, or it has not."""
-
-ASSUMPTIONS = ("__VERIFIER_assume", "assume_abort_if_not")
-"""Functions that leave out executions without a condition."""
+CONDITIONS = ("assert", "__VERIFIER_assert", "__CPROVER_assert")  # functions that check their first argument
+FAILURES = ("__VERIFIER_error", "reach_error", "__assert_fail")  # only called where the program has failed
+EXITS = ("exit", "_exit", "_Exit", "quick_exit")  # the program has come to its end
+ABORTS = ("abort", "__builtin_trap", "__builtin_abort")  # the program ends before it has come to its end
+ASSUMPTIONS = ("__VERIFIER_assume", "assume_abort_if_not")  # only executions that meet a condition count
 
 
 class NodePlace(NamedTuple):
@@ -101,16 +94,10 @@ class CProgram:
     source: Preprocessed
     tree: c_ast.FileAST
     functions: dict[str, c_ast.FuncDef] = field(default_factory=dict)
-    declared: dict[str, c_ast.FuncDecl] = field(default_factory=dict)
-    """Functions that are declared, with or without a body."""
-
-    foreign: set[str] = field(default_factory=set)
-    """Functions that a header of the system declares."""
-
+    declared: dict[str, c_ast.FuncDecl] = field(default_factory=dict)  # functions with or without a body
+    foreign: set[str] = field(default_factory=set)  # functions that a header of the system declares
     typedefs: dict[str, c_ast.Node] = field(default_factory=dict)
-
-    variables: set[str] = field(default_factory=set)
-    """Names that are declared and are not functions: a call of one goes through a pointer."""
+    variables: set[str] = field(default_factory=set)  # declared names of no function: a call goes through a pointer
 
     def calls(self, node: c_ast.Node) -> str | None:
         """The function that a node calls, if it says so."""
@@ -209,45 +196,28 @@ def target_of(program: CProgram, function: str | None) -> str:
             hint = f"{function} is declared there, without a body"
         raise LawfulError("c-no-function", f"{program.path} has no function {function}", hint=hint)
     if function is None and "main" not in program.functions:
-        raise LawfulError(
-            "c-no-function",
-            f"{program.path} has no function main",
-            hint=f"name the function to explain, as in {program.path}:{own[0]}; {hint}" if own else hint,
-        )
+        hint = f"name the function to explain, as in {program.path}:{own[0]}; {hint}" if own else hint
+        raise LawfulError("c-no-function", f"{program.path} has no function main", hint=hint)
     return function or "main"
 
 
 def chosen_assertions(program: CProgram, among: Sequence[str], error: str | int | None) -> list[CAssertion]:
     """The assertion to explain: by its line, as `17` or `file.c:17`, or the only one there is; `assert`: all."""
     found = program.assertions(among)
-    if error == "assert" and found:
-        return found
-    error = None if error == "assert" else error
-    places = ", ".join(sorted({f"{one.file}:{one.line}" for one in found}, key=lambda place: (len(place), place)))
-    if error is None:
+    places = sorted({f"{one.file}:{one.line}" for one in found}, key=lambda place: (len(place), place))
+    if error in (None, "assert"):
         if not found:
-            raise LawfulError(
-                "c-no-assertion",
-                f"{program.path} asserts nothing that could be reached",
-                hint="add an assert(), or explain the end of the program with --error end",
-            )
-        if len({(one.file, one.line) for one in found}) > 1:
-            raise LawfulError(
-                "c-several-assertions",
-                f"{program.path} has assertions at {places}",
-                hint=f"choose one by its line, as in --error {found[0].file}:{found[0].line}, or all: --error assert",
-            )
+            hint = "add an assert(), or explain the end of the program with --explain-end"
+            raise LawfulError("c-no-assertion", f"{program.path} asserts nothing that could be reached", hint=hint)
+        if error is None and len(places) > 1:
+            hint = f"choose one by its line, as in --error {found[0].file}:{found[0].line}, or all: --error assert"
+            message = f"{program.path} has assertions at {', '.join(places)}"
+            raise LawfulError("c-several-assertions", message, hint=hint)
         return found
     file, _, line = str(error).rpartition(":")
-    chosen = [
-        one
-        for one in found
-        if line.isdecimal() and one.line == int(line) and (not file or Path(one.file).name == Path(file).name)
-    ]
+    name = Path(file).name
+    chosen = [one for one in found if str(one.line) == line and (not file or Path(one.file).name == name)]
     if not chosen:
-        raise LawfulError(
-            "c-no-assertion",
-            f"there is no assertion at {error} that the program could reach",
-            hint=f"there are assertions at {places}" if found else "it has none",
-        )
+        hint = f"there are assertions at {', '.join(places)}" if found else "it has none"
+        raise LawfulError("c-no-assertion", f"there is no assertion at {error} that the program could reach", hint=hint)
     return chosen

@@ -25,9 +25,8 @@ class Scalar:
         if self.boolean:
             return "1" if number else "0"
         if self.floating:
-            return repr(
-                struct.unpack("<f" if self.width == 32 else "<d", number.to_bytes(self.width // 8, "little"))[0]
-            )
+            layout = "<f" if self.width == 32 else "<d"
+            return repr(struct.unpack(layout, number.to_bytes(self.width // 8, "little"))[0])
         if self.signed and number >> (self.width - 1):
             number -= 1 << self.width
         return str(number)
@@ -38,23 +37,13 @@ def _named(names: Sequence[str]) -> Scalar | None:
     text = " ".join(names)
     signed = "unsigned" not in words
     words = [word for word in words if word not in ("signed", "unsigned")]
-    match words:
-        case ["_Bool"]:
-            return Scalar(text, 8, False, boolean=True)
-        case ["char"]:
-            return Scalar(text, 8, signed)
-        case ["short"]:
-            return Scalar(text, 16, signed)
-        case []:
-            return Scalar(text, 32, signed)
-        case ["long"] | ["long", "long"]:
-            return Scalar(text, 64, signed)
-        case ["float"]:
-            return Scalar(text, 32, floating=True)
-        case ["double"]:
-            return Scalar(text, 64, floating=True)
-        case _:
-            return None
+    kind = " ".join(words)
+    if kind == "_Bool":
+        return Scalar(text, 8, False, boolean=True)
+    if kind in ("float", "double"):
+        return Scalar(text, 32 if kind == "float" else 64, floating=True)
+    width = {"char": 8, "short": 16, "": 32, "long": 64, "long long": 64}.get(kind)
+    return None if width is None else Scalar(text, width, signed)
 
 
 def scalar(node: c_ast.Node, typedefs: Mapping[str, c_ast.Node]) -> Scalar | None:
@@ -76,19 +65,14 @@ def scalar(node: c_ast.Node, typedefs: Mapping[str, c_ast.Node]) -> Scalar | Non
 
 def spelled(node: c_ast.Node, name: str) -> str:
     """A declaration of a name with a type, as text."""
-    clone = _clone(node, name)
-    return str(c_generator.CGenerator().visit(c_ast.Decl(name, [], [], [], [], clone, None, None)))
+    return str(c_generator.CGenerator().visit(c_ast.Decl(name, [], [], [], [], _clone(node, name), None, None)))
 
 
 def _clone(node: c_ast.Node, name: str) -> c_ast.Node:
     """The same type, for another name and without qualifiers that forbid to leave it open."""
     if isinstance(node, c_ast.TypeDecl):
         return c_ast.TypeDecl(name, [], None, node.type)
-    if isinstance(node, c_ast.PtrDecl):
-        return c_ast.PtrDecl([], _kept(node.type, name))
-    if isinstance(node, c_ast.ArrayDecl):
-        return c_ast.PtrDecl([], _kept(node.type, name))
-    return node
+    return c_ast.PtrDecl([], _kept(node.type, name)) if isinstance(node, c_ast.PtrDecl | c_ast.ArrayDecl) else node
 
 
 def _kept(node: c_ast.Node, name: str) -> c_ast.Node:

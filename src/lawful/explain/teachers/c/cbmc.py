@@ -16,15 +16,11 @@ from typing import Any
 
 from lawful.errors import LawfulError
 
-VARIABLE = "LAWFUL_CBMC"
-"""The environment variable that names the program to use."""
-
+VARIABLE = "LAWFUL_CBMC"  # the environment variable that names the program to use
 HOW_TO_GET_IT = (
     "install it: `apt install cbmc` (Debian 13 and later, Ubuntu), `brew install cbmc`, or one of CBMC's releases; "
     f"from a checkout of Lawful, `make cbmc`; or name the program in {VARIABLE}"
 )
-
-
 _PLACE = re.compile(r"\bfile \S+ line \d+(?: function (\w+))?: ")
 
 
@@ -81,15 +77,12 @@ def failed(ran: subprocess.CompletedProcess[str], said: object = None) -> Lawful
         if isinstance(message, dict) and message.get("messageType") == "ERROR"
     ]
     texts = texts or [line for line in ran.stderr.splitlines() if line.strip() and "**** WARNING" not in line]
-    # The places are in a temporary file, which is gone.
-    texts = [
-        _PLACE.sub(lambda place: f"in {place[1]}(): " if place[1] else "", " ".join(text.split())) for text in texts
-    ]
-    return LawfulError(
-        "cbmc-failed",
-        f"CBMC could not work on the program: {'; '.join(texts[:3]) or f'exit code {ran.returncode}'}",
-        hint="the program may use an extension of C that CBMC does not know",
+    # CBMC names places in a temporary file, which is gone.
+    said = "; ".join(
+        _PLACE.sub(lambda place: f"in {place[1]}(): " if place[1] else "", " ".join(text.split())) for text in texts[:3]
     )
+    message = f"CBMC could not work on the program: {said or f'exit code {ran.returncode}'}"
+    return LawfulError("cbmc-failed", message, hint="the program may use an extension of C that CBMC does not know")
 
 
 @lru_cache(maxsize=8)

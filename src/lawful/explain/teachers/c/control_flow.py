@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from pycparser import c_ast
 
@@ -15,11 +16,9 @@ from lawful.explain.teacher import Word
 from lawful.explain.teachers.c.c_program import arguments, below, called
 from lawful.explain.teachers.c.instrument import ABORT, CHECK, EXIT, LEARN, OTHER, Instrumented
 
+# A call gets a copy of its function while the graph has fewer states, and fewer calls are inside of one another.
 _MOST_STATES = 20_000
-"""Functions are copied into each place that calls them, while the graph stays below this, and ..."""
-
 _DEEPEST = 12
-"""... while no more calls than this are inside of one another."""
 
 
 @dataclass
@@ -44,16 +43,14 @@ class ControlFlowGraph:
         self.ended = self.new()
         self.shared: dict[str, tuple[int, int]] = {}
         self.stack: list[str] = []
-        self.taken = self.addresses()
-
-    def addresses(self) -> list[str]:
-        """Functions whose names stand elsewhere than in a call: a call through a pointer may reach any of them."""
-        found = set()
-        for child in below(self.program.source.tree):
-            is_called = isinstance(child.parent, c_ast.FuncCall) and child.slot == "name"
-            if isinstance(child.node, c_ast.ID) and child.node.name in self.program.source.functions and not is_called:
-                found.add(str(child.node.name))
-        return sorted(found)
+        # Functions whose names stand elsewhere than in a call: a call through a pointer may reach any of them.
+        names = (
+            str(child.node.name)
+            for child in below(program.source.tree)
+            if isinstance(child.node, c_ast.ID)
+            and not (isinstance(child.parent, c_ast.FuncCall) and child.slot == "name")
+        )
+        self.taken = {name for name in names if name in program.source.functions}
 
     def new(self) -> int:
         self.edges.append([])
@@ -62,11 +59,15 @@ class ControlFlowGraph:
     def link(self, one: int, other: int, letter: int | None = None) -> None:
         self.edges[one].append((letter, other))
 
+    def after(self, at: int, letter: int | None = None) -> int:
+        """A new place after another one."""
+        self.link(at, found := self.new(), letter)
+        return found
+
     def run(self) -> int:
         """Lays the whole program, and gives its first place."""
         start = self.new()
-        end = self.call(self.program.target, start)
-        self.finish(end)
+        self.finish(self.call(self.program.target, start))
         return start
 
     def finish(self, state: int) -> None:
@@ -91,11 +92,8 @@ class ControlFlowGraph:
                 self.lay(name, *self.shared[name])
             enter, leave = self.shared[name]
             self.link(at, enter)
-            after = self.new()
-            self.link(leave, after)
-            return after
-        enter, leave = self.new(), self.new()
-        self.link(at, enter)
+            return self.after(leave)
+        enter, leave = self.after(at), self.new()
         self.lay(name, enter, leave)
         return leave
 
@@ -126,8 +124,7 @@ class ControlFlowGraph:
             case c_ast.Switch():
                 return self.switch(node, at, frame)
             case c_ast.Case() | c_ast.Default():
-                place = self.new()
-                self.link(at, place)
+                place = self.after(at)
                 if frame.cases:
                     frame.cases[-1].append(place)
                 for item in node.stmts or []:
@@ -166,12 +163,10 @@ class ControlFlowGraph:
         return frame.labels[name]
 
     def either(self, condition: c_ast.Node, sides: Sequence[c_ast.Node | None], at: int, frame: _FunctionWalk) -> int:
-        at, after = self.expression(condition, at, frame), self.new()
+        at, end = self.expression(condition, at, frame), self.new()
         for side in sides:
-            begin = self.new()
-            self.link(at, begin)
-            self.link(self.statement(side, begin, frame), after)
-        return after
+            self.link(self.statement(side, self.after(at), frame), end)
+        return end
 
     def loop(
         self,
@@ -184,8 +179,7 @@ class ControlFlowGraph:
         tested: bool = True,
     ) -> int:
         """`after` is the condition of a do loop if it is `tested`, the last part of a for loop if not."""
-        head, again, leave = self.new(), self.new(), self.new()
-        self.link(at, head)
+        head, again, leave = self.after(at), self.new(), self.new()
         inside = self.expression(before, head, frame)
         if before is not None:
             self.link(inside, leave)
@@ -227,8 +221,8 @@ class ControlFlowGraph:
                     self.link(self.expression(side, at, frame), after)
                 return after
             case c_ast.BinaryOp() if node.op in ("&&", "||"):
-                at, after = self.expression(node.left, at, frame), self.new()
-                self.link(at, after)
+                at = self.expression(node.left, at, frame)
+                after = self.after(at)
                 self.link(self.expression(node.right, at, frame), after)
                 return after
             case c_ast.ExprList():
@@ -245,8 +239,7 @@ class ControlFlowGraph:
         doing = [part for part in parts if _does(part)]
         if len(doing) <= 1:
             return self.expression(doing[0], at, frame) if doing else at
-        middle = self.new()
-        self.link(at, middle)
+        middle = self.after(at)
         for part in doing:
             self.link(self.expression(part, middle, frame), middle)
         return middle
@@ -254,9 +247,7 @@ class ControlFlowGraph:
     def called(self, node: c_ast.FuncCall, at: int, frame: _FunctionWalk) -> int:
         name, given = called(node), arguments(node)
         if name == LEARN:
-            after = self.new()
-            self.link(at, after, int(given[0].value))
-            return after
+            return self.after(at, int(given[0].value))
         at = self.any_order(given, at, frame)
         if name == CHECK:
             self.link(at, self.failed, self.program.alphabet.error)
@@ -264,12 +255,9 @@ class ControlFlowGraph:
         if name == EXIT:
             self.finish(at)
             return self.new()
-        if name == ABORT:
+        if name in (ABORT, OTHER):
             self.link(at, self.ended)
-            return self.new()
-        if name == OTHER:
-            self.link(at, self.ended)
-            return at
+            return at if name == OTHER else self.new()
         if name is None or name in self.program.source.variables:
             return self.through_pointer(node, at, frame)
         if name in self.program.source.functions:
@@ -278,24 +266,22 @@ class ControlFlowGraph:
         return self.calls_back(given, at)
 
     def through_pointer(self, node: c_ast.FuncCall, at: int, frame: _FunctionWalk) -> int:
-        at, after = self.expression(node.name, at, frame), self.new()
-        self.link(at, after)
+        at = self.expression(node.name, at, frame)
+        after = self.after(at)
         # A variable here may have the name of a function elsewhere.
-        named = called(node)
-        for name in sorted({*self.taken, *([str(named)] if named in self.program.source.functions else [])}):
+        for name in sorted(self.taken | ({str(called(node))} & self.program.source.functions.keys())):
             self.link(self.call(name, at), after)
         return after
 
     def calls_back(self, given: Sequence[c_ast.Node], at: int) -> int:
         names = [one.name for part in given for one in _nodes(part) if isinstance(one, c_ast.ID)]
         backs = [name for name in names if name in self.program.source.functions]
-        if backs:
-            middle = self.new()
-            self.link(at, middle)
-            for name in backs:
-                self.link(self.call(name, middle), middle)
-            return middle
-        return at
+        if not backs:
+            return at
+        middle = self.after(at)
+        for name in backs:
+            self.link(self.call(name, middle), middle)
+        return middle
 
 
 def _nodes(node: c_ast.Node) -> list[c_ast.Node]:
@@ -322,76 +308,54 @@ class FlowWords:
             [(letter, to) for letter, to in edges if to in alive] if state in alive else []
             for state, edges in enumerate(graph.edges)
         ]
-        self._sets: dict[frozenset[int], int] = {}
-        self._members: list[frozenset[int]] = []
-        self._steps: list[dict[int, int]] = []
-        self._start = self._number(self._closed({start} & alive))
+        self._known: dict[frozenset[int], frozenset[int]] = {}
+        self._steps: dict[tuple[frozenset[int], int], frozenset[int]] = {}
+        self._start = self._closed({start} & alive)
 
     @property
     def empty(self) -> bool:
         """Whether no way leads to the error."""
-        return not self._members[self._start]
+        return not self._start
 
     def shortest(self) -> int:
         """The length of the shortest word that is not ruled out, the error letter included."""
 
-        def after(state: int) -> list[int]:
-            steps = (self.step(state, letter) for letter in range(self.error))
-            return [to for to in steps if self._members[to]]
+        def after(places: frozenset[int]) -> list[frozenset[int]]:
+            steps = (self.step(places, letter) for letter in range(self.error))
+            return [to for to in steps if to]
 
         away = distances([self._start], after)
-        return 1 + next((away[state] for state in away if self._members[self.step(state, self.error)]), 0)
+        return 1 + next((away[places] for places in away if self.step(places, self.error)), 0)
 
     def allows(self, word: Word) -> bool:
         """Whether a word may end in the error there."""
-        state = self._start
-        for letter in word:
-            state = self.step(state, letter)
-        return self._failed in self._members[state]
+        return self._failed in reduce(self.step, word, self._start)
 
     def refused(self, automaton: Automaton, longest: int) -> Word | None:
         """A shortest word that the automaton accepts and the program's text rules out."""
         away = distances(automaton.accepting, sources(automaton).__getitem__)
-        first = (automaton.initial, self._start)
-        came: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = {first: None}
-        edge = [first]
-        for length in range(longest + 1):
-            later: list[tuple[int, int]] = []
-            for pair in edge:
-                state, there = pair
-                if state in automaton.accepting and self._failed not in self._members[there]:
-                    return _word(came, pair)
-                for letter, to in enumerate(automaton.transitions[state]):
-                    after = (to, self.step(there, letter))
-                    if after not in came and to in away and length + 1 + away[to] <= longest:
-                        came[after] = (pair, letter)
-                        later.append(after)
-            edge = later
+        words: dict[tuple[int, frozenset[int]], Word] = {(automaton.initial, self._start): ()}
+        pending = list(words)
+        for pair in pending:
+            (state, there), word = pair, words[pair]
+            if state in automaton.accepting and self._failed not in there:
+                return word
+            for letter, to in enumerate(automaton.transitions[state]):
+                after = (to, self.step(there, letter))
+                if after not in words and to in away and len(word) + 1 + away[to] <= longest:
+                    words[after] = (*word, letter)
+                    pending.append(after)
         return None
 
-    def step(self, state: int, letter: int) -> int:
-        """The set of places after one more letter."""
-        known = self._steps[state].get(letter)
+    def step(self, places: frozenset[int], letter: int) -> frozenset[int]:
+        """The places after one more letter."""
+        known = self._steps.get((places, letter))
         if known is None:
-            reached = {to for one in self._members[state] for at, to in self._edges[one] if at == letter}
-            known = self._steps[state][letter] = self._number(self._closed(reached))
+            reached = {to for one in places for at, to in self._edges[one] if at == letter}
+            after = self._closed(reached)
+            known = self._steps[places, letter] = self._known.setdefault(after, after)  # found again by identity
         return known
 
     def _closed(self, states: set[int]) -> frozenset[int]:
         """With the places that steps without an event lead to."""
         return frozenset(distances(states, lambda one: (to for letter, to in self._edges[one] if letter is None)))
-
-    def _number(self, states: frozenset[int]) -> int:
-        if states not in self._sets:
-            self._sets[states] = len(self._members)
-            self._members.append(states)
-            self._steps.append({})
-        return self._sets[states]
-
-
-def _word(came: dict[tuple[int, int], tuple[tuple[int, int], int] | None], at: tuple[int, int]) -> Word:
-    word: list[int] = []
-    while (before := came[at]) is not None:
-        at, letter = before
-        word.append(letter)
-    return tuple(reversed(word))

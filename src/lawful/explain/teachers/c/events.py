@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 from pycparser import c_ast, c_generator
 
@@ -32,6 +31,8 @@ _LONGEST = 40
 _NOT_BY_ITSELF = {*CONDITIONS, *FAILURES, *ASSUMPTIONS, *EXITS, *ABORTS}
 _NO_CALLS = ("__VERIFIER_", "__CPROVER_", "__builtin_", "nondet_")
 
+Insert = Callable[[c_ast.FuncCall], None]
+
 
 @dataclass(frozen=True)
 class EventCandidate:
@@ -42,7 +43,7 @@ class EventCandidate:
     function: str
     file: str
     line: int
-    insert: Callable[[c_ast.FuncCall], None]
+    insert: Insert
 
 
 def candidates(program: CProgram, among: Sequence[str]) -> list[EventCandidate]:
@@ -52,16 +53,8 @@ def candidates(program: CProgram, among: Sequence[str]) -> list[EventCandidate]:
         definition = program.functions[name]
         if not program.own(definition):
             continue
-        found.append(
-            EventCandidate(
-                "entries",
-                name,
-                name,
-                file_of(definition),
-                line_of(definition.decl),
-                _first(definition.body, "block_items"),
-            )
-        )
+        first = _first(definition.body, "block_items")
+        found.append(EventCandidate("entries", name, name, file_of(definition), line_of(definition.decl), first))
         for child in _executed_nodes(definition.body):
             found += _candidates_at(program, name, child)
     return _distinct_labels(found)
@@ -71,11 +64,10 @@ def _executed_nodes(body: c_ast.Node) -> Iterator[NodePlace]:
     """The nodes below a function's body that run: no sizes, no initial values of static variables, no types."""
     skipped: set[int] = set()
     for child in below(body):
-        node = child.node
         if id(child.parent) in skipped or _constant(child):
-            skipped.add(id(node))
-            continue
-        yield child
+            skipped.add(id(child.node))
+        else:
+            yield child
 
 
 def _constant(child: NodePlace) -> bool:
@@ -96,20 +88,17 @@ def _candidates_at(program: CProgram, function: str, child: NodePlace) -> Iterat
         yield EventCandidate("learn", label, function, *place, child.replace)
     elif name is not None and not program.asserts(node) and not name.startswith(_NO_CALLS):
         yield EventCandidate("calls", name, function, *place, _before(child))
-    elif isinstance(node, c_ast.If):
-        yield EventCandidate("branches", _text(node.cond), function, *place, _statement(node, "iftrue"))
-        yield EventCandidate("branches", f"not {_text(node.cond)}", function, *place, _statement(node, "iffalse"))
+    elif isinstance(node, c_ast.If | c_ast.TernaryOp):
+        join = _statement if isinstance(node, c_ast.If) else _expression
+        yield EventCandidate("branches", _text(node.cond), function, *place, join(node, "iftrue"))
+        yield EventCandidate("branches", f"not {_text(node.cond)}", function, *place, join(node, "iffalse"))
     elif isinstance(node, c_ast.While | c_ast.DoWhile | c_ast.For):
         word = {"While": "while", "DoWhile": "do while", "For": "for"}[type(node).__name__]
         label = f"{word} {_text(node.cond)}" if node.cond is not None else word
         yield EventCandidate("branches", label, function, *place, _statement(node, "stmt"))
-    elif isinstance(node, c_ast.Case):
-        yield EventCandidate("branches", f"case {_text(node.expr)}", function, *place, _first(node, "stmts"))
-    elif isinstance(node, c_ast.Default):
-        yield EventCandidate("branches", "default", function, *place, _first(node, "stmts"))
-    elif isinstance(node, c_ast.TernaryOp):
-        yield EventCandidate("branches", _text(node.cond), function, *place, _expression(node, "iftrue"))
-        yield EventCandidate("branches", f"not {_text(node.cond)}", function, *place, _expression(node, "iffalse"))
+    elif isinstance(node, c_ast.Case | c_ast.Default):
+        label = f"case {_text(node.expr)}" if isinstance(node, c_ast.Case) else "default"
+        yield EventCandidate("branches", label, function, *place, _first(node, "stmts"))
 
 
 def _text(node: c_ast.Node) -> str:
@@ -132,33 +121,28 @@ def _distinct_labels(found: list[EventCandidate]) -> list[EventCandidate]:
                 number += 1
                 label = f"{first} #{number}"
             taken.add(label)
-        result.append(EventCandidate(one.kind, label, one.function, one.file, one.line, one.insert))
+        result.append(replace(one, label=label))
     return result
 
 
-def _insert(
-    node: c_ast.Node, slot: str, join: Callable[[c_ast.FuncCall, Any], Any]
-) -> Callable[[c_ast.FuncCall], None]:
-    """Puts a call into a slot of a node; `join` says how it is joined with what is there."""
-    return lambda call: setattr(node, slot, join(call, getattr(node, slot)))
+def _first(node: c_ast.Node, slot: str) -> Insert:
+    return lambda call: setattr(node, slot, [call, *(getattr(node, slot) or [])])
 
 
-def _first(node: c_ast.Node, slot: str) -> Callable[[c_ast.FuncCall], None]:
-    return _insert(node, slot, lambda call, there: [call, *(there or [])])
-
-
-def _before(child: NodePlace) -> Callable[[c_ast.FuncCall], None]:
+def _before(child: NodePlace) -> Insert:
     return lambda call: child.replace(c_ast.ExprList([call, child.node], child.node.coord))
 
 
-def _statement(node: c_ast.Node, slot: str) -> Callable[[c_ast.FuncCall], None]:
-    return _insert(
-        node, slot, lambda call, there: c_ast.Compound([call] if there is None else [call, there], node.coord)
-    )
+def _statement(node: c_ast.Node, slot: str) -> Insert:
+    def insert(call: c_ast.FuncCall) -> None:
+        there = getattr(node, slot)
+        setattr(node, slot, c_ast.Compound([call] if there is None else [call, there], node.coord))
+
+    return insert
 
 
-def _expression(node: c_ast.Node, slot: str) -> Callable[[c_ast.FuncCall], None]:
-    return _insert(node, slot, lambda call, there: c_ast.ExprList([call, there], node.coord))
+def _expression(node: c_ast.Node, slot: str) -> Insert:
+    return lambda call: setattr(node, slot, c_ast.ExprList([call, getattr(node, slot)], node.coord))
 
 
 def choose(
@@ -176,9 +160,8 @@ def choose(
     """The events: of these kinds, matching a pattern; without, the nearest to the error in the graph of calls."""
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
-        raise LawfulError(
-            "c-event-kind", f"there is no kind of event {unknown[0]!r}", hint=f"kinds are {', '.join(KINDS)}"
-        )
+        message = f"there is no kind of event {unknown[0]!r}"
+        raise LawfulError("c-event-kind", message, hint=f"kinds are {', '.join(KINDS)}")
     if patterns:
         taken = [one for one in found if _wanted(program, one, kinds) and _matches(one, patterns)]
         for pattern in patterns:

@@ -14,12 +14,8 @@ from pysat.solvers import Solver
 from lawful.explain.automata import Automaton
 from lawful.explain.teacher import Word
 
-_SOLVER = "glucose4"
-_PIECE = 5000
-"""After how many conflicts the solver comes back."""
-
-_SIZES = (0, 2, 4, 8, 16)
-"""Of how many bits a small number is."""
+_PIECE = 5000  # conflicts after which the solver comes back
+_SIZES = (0, 2, 4, 8, 16)  # bits of a small number
 
 _NAME = re.compile(
     r"(?:__lawful_(?P<what>w(?P<place>\d+)|length|fails)"
@@ -51,13 +47,11 @@ class Formula:
         self.true = self.new()
         clauses.append([self.true])
         self._take(names)
-        self._solver = Solver(name=_SOLVER, bootstrap_with=clauses)
+        self._solver = Solver(name="glucose4", bootstrap_with=clauses)
         # Also where nobody closes it: when Python ends, the solver's own way to do so is gone before the solver.
         self.close = weakref.finalize(self, self._solver.delete)
-        """Gives back what the solver holds."""
-
         self._shorter: dict[int, int] = {}
-        self._blocking: dict[bool, int] = {}
+        self._blocking = self.new()  # assumed, it blocks the failures that were enumerated before
         self._model: list[int] = []
 
     def _take(self, names: Iterable[tuple[str, list[str]]]) -> None:
@@ -145,20 +139,18 @@ class Formula:
                 self.add([-literal, *differs(self.length, longer)])
         return self._shorter[length]
 
-    def enumerated(self, failing: bool, length: int, seconds: float | None = None) -> Iterator[Word]:
-        """Words that were not enumerated before, of executions that fail or that end well."""
+    def failures(self, length: int, seconds: float | None = None) -> Iterator[Word]:
+        """The failing words that were not enumerated before."""
         if not self.length:
             return
-        if failing not in self._blocking:
-            self._blocking[failing] = self.new()
-        blocking = self._blocking[failing]
-        assumptions = [blocking, self.fails if failing else -self.fails, self.at_most(length)]
-        while self.solve(assumptions, seconds):
+        while self.solve([self._blocking, self.fails, self.at_most(length)], seconds):
             word = self.found()
-            spelt = word[:-1] if failing else word
-            apart = [part for bits, letter in zip(self.letters, spelt, strict=False) for part in differs(bits, letter)]
-            self.add([-blocking, *differs(self.length, len(word)), *apart])
+            self.add([-self._blocking, *differs(self.length, len(word)), *self.apart(word[:-1])])
             yield word
+
+    def apart(self, word: Word) -> list[int]:
+        """The clause that keeps an execution from beginning with these events."""
+        return [part for bits, letter in zip(self.letters, word, strict=False) for part in differs(bits, letter)]
 
     def inputs(self, assumptions: Sequence[int]) -> list[tuple[int, str]]:
         """The inputs that an execution takes that is as is assumed, in their order, and small where they can be."""

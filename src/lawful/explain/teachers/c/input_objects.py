@@ -9,18 +9,13 @@ from typing import Protocol
 
 from pycparser import c_ast
 
+from lawful.explain.teachers.c.c_program import below
 from lawful.explain.teachers.c.c_types import Scalar, scalar, spelled
 
 MAKE = "__lawful_make_"
-PRESENT = Scalar("unsigned char", 8, False, boolean=True)
-"""Whether a pointer points to something."""
-
-LONGEST = 16
-"""Lists have no more elements, whatever the unwinding is."""
-
-DEEPEST = 4
-"""Branching structures are at most so deep: there would be too many of them."""
-
+PRESENT = Scalar("unsigned char", 8, False, boolean=True)  # whether a pointer points to something
+LONGEST = 16  # elements of a list, whatever the unwinding is
+DEEPEST = 4  # levels of a branching structure: there would be too many of them
 _ELEMENTS = 8
 _ROUNDS = 100
 
@@ -96,14 +91,8 @@ def value(type: Scalar, bits: str) -> str:
 
 def structures(tree: c_ast.Node) -> dict[str, c_ast.Struct]:
     """The structures of a program by their tags."""
-    found: dict[str, c_ast.Struct] = {}
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, c_ast.Struct) and node.name and node.decls:
-            found[str(node.name)] = node
-        waiting += [child for _, child in node.children()]
-    return found
+    nodes = reversed([child.node for child in below(tree)])  # the first of a tag counts
+    return {str(node.name): node for node in nodes if isinstance(node, c_ast.Struct) and node.name and node.decls}
 
 
 class InputObjectWriter:
@@ -135,13 +124,8 @@ class InputObjectWriter:
     def record(self, node: c_ast.Node, name: str) -> tuple[list[str], CompoundShape, int] | None:
         """For a structure: the statements that fill the variable of this name."""
         self._made = {}
-        shape = CompoundShape()
-        struct = self._struct(node)
-        if struct is None:
-            return None
-        deep = self._max_depth(node)
-        lines = self._members(struct, name, shape, f"{deep}u")
-        return lines, shape, deep
+        struct, deep = self._struct(node), self._max_depth(node)
+        return None if struct is None else (*self._members(struct, name, f"{deep}u"), deep)
 
     def _pointer_to(self, node: c_ast.Node, many: int | None = None) -> tuple[str, PointerShape]:
         """A function that gives NULL or what it has made."""
@@ -185,8 +169,7 @@ class InputObjectWriter:
             return [f"{where} = {given}();"], ScalarShape(which, number)
         struct = self._struct(node)
         if struct is not None:
-            record = CompoundShape()
-            return self._members(struct, at, record, deep), record
+            return self._members(struct, at, deep)
         resolved = self._resolved(node)
         if isinstance(resolved, c_ast.PtrDecl) and self._declarable(resolved.type):
             name, shape = self._pointer_to(resolved.type)
@@ -205,8 +188,9 @@ class InputObjectWriter:
             shape.parts.append((None, one))
         return lines, shape
 
-    def _members(self, struct: c_ast.Struct, at: str, record: CompoundShape, deep: str) -> list[str]:
+    def _members(self, struct: c_ast.Struct, at: str, deep: str) -> tuple[list[str], CompoundShape]:
         lines: list[str] = []
+        record = CompoundShape()
         for member in struct.decls or []:
             if not isinstance(member, c_ast.Decl) or member.name is None or member.bitsize is not None:
                 continue
@@ -214,7 +198,7 @@ class InputObjectWriter:
             if inside:
                 lines += inside
                 record.parts.append((str(member.name), shape))
-        return lines
+        return lines, record
 
     def _max_depth(self, node: c_ast.Node) -> int:
         """How far pointers are followed from here."""

@@ -28,6 +28,7 @@ from lawful.explain.teachers.c.c_program import (
 )
 from lawful.explain.teachers.c.c_types import Scalar, by_name, scalar, spelled
 from lawful.explain.teachers.c.input_objects import InputObjectWriter, ObjectInput, TakenInputs, structures, value
+from lawful.explain.teachers.c.preprocessing import BUILT_IN
 
 LEARN = "__lawful_learn"
 CHECK = "__lawful_check"
@@ -38,16 +39,11 @@ ASSUME = "__CPROVER_assume"
 MAIN = "__lawful_main"
 INPUT = "__lawful_input_"
 
-END = "end"
-"""Explains executions that come to the program's end, in place of an error."""
+END = "end"  # the error that is the end of the program
+ABORTED = "abort"  # the error that is a call of abort()
 
-ABORTED = "abort"
-"""The error that is a call of abort()."""
-
-_PREFIX = "__VERIFIER_"
+# Library functions that give inputs, and the condition that their values meet.
 _LIBRARY_INPUTS = {"rand": "value >= 0", "random": "value >= 0", "getchar": "value >= -1 && value <= 255"}
-"""Library functions that give inputs, and the condition that their values meet."""
-
 _PROTOTYPES = f"""
 void {LEARN}(unsigned int letter);
 void {CHECK}(_Bool holds);
@@ -74,13 +70,10 @@ class Instrumented:
     target: str
     alphabet: Alphabet
     text: str
-    at_end: bool
-    """Whether the end of the program is the error."""
-
+    at_end: bool  # whether the end of the program is the error
     inputs: list[ProgramInput] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    wholes: dict[int, ObjectInput] = field(default_factory=dict)
-    """Inputs that are several numbers, by the first of these."""
+    wholes: dict[int, ObjectInput] = field(default_factory=dict)  # inputs of several numbers, by the first of these
 
     def describe(self, inputs: TakenInputs) -> str | None:
         """Inputs for a reader: `n = 3, list = {value = 0, next = NULL}, choose() = 1`."""
@@ -178,27 +171,26 @@ class _Writer:
                 if name is None:
                     continue
                 given = arguments(node)
+                nothing = c_ast.Constant("int", "0")
                 if self.program.asserts(node):
                     if name in CONDITIONS and not given:
-                        raise LawfulError(
-                            "c-not-parsed", f"{name}() has no condition", where=f"{self.program.path}:{line_of(node)}"
-                        )
-                    condition = given[CONDITIONS[name]] if name in CONDITIONS else c_ast.Constant("int", "0")
+                        where = f"{self.program.path}:{line_of(node)}"
+                        raise LawfulError("c-not-parsed", f"{name}() has no condition", where=where)
                     node.name = c_ast.ID(CHECK if id(node) in failing else OTHER)
-                    node.args = c_ast.ExprList([condition])
+                    node.args = c_ast.ExprList([given[0] if name in CONDITIONS else nothing])
                 elif name in self.program.functions:
                     continue
                 elif name in EXITS:
                     node.name = c_ast.ID(EXIT)
-                    node.args = c_ast.ExprList(given[:1] or [c_ast.Constant("int", "0")])
+                    node.args = c_ast.ExprList(given[:1] or [nothing])
                 elif name in ABORTS and self.at_abort:
                     node.name = c_ast.ID(CHECK)
-                    node.args = c_ast.ExprList([c_ast.Constant("int", "0")])
+                    node.args = c_ast.ExprList([nothing])
                 elif name in ABORTS:
                     node.name = c_ast.ID(ABORT)
                 elif name in ASSUMPTIONS:
                     node.name = c_ast.ID(ASSUME)
-                elif not name.startswith("__CPROVER_") and not name.startswith("__builtin_") and name != events.LEARN:
+                elif not name.startswith(("__CPROVER_", "__builtin_")) and name != events.LEARN:
                     self.input(node, name, given, function)
 
     def drop_unused(self) -> None:
@@ -215,16 +207,12 @@ class _Writer:
         if name in self.program.foreign and name not in _LIBRARY_INPUTS:
             return
         if kind is not None and not given:
-            label = f"{name.removeprefix(_PREFIX)}() at line {line_of(call)}"
+            label = f"{name.removeprefix('__VERIFIER_')}() at line {line_of(call)}"
             if file_of(call) != file_of(self.program.functions[self.target]):
                 label = f"{function}()"
             call.name = c_ast.ID(self.new_input(label, kind, _LIBRARY_INPUTS.get(name, "")))
-        elif declared is None and name not in self.stubs:
-            self.stubs[name] = self.stub(name, f"int {name}()", by_name(name) or Scalar("int", 32))
-        elif declared is not None and kind is not None and name not in self.stubs:
-            self.stubs[name] = self.stub(name, self.function_head(name, declared), kind)
-        elif declared is not None and kind is None and name not in self.stubs:
-            self.pointing_stub(name, declared)
+        elif name not in self.stubs:
+            self.stub(name, declared, kind)
         if declared is None and by_name(name) is None and not name.startswith("nondet"):
             self.warn(f"{name}() is not declared: it is taken to give any int")
         elif declared is not None and by_name(name) is None and name not in _LIBRARY_INPUTS:
@@ -246,13 +234,16 @@ class _Writer:
         self.inputs.append(ProgramInput(label, kind, condition))
         return len(self.inputs) - 1, f"{INPUT}{len(self.inputs) - 1}"
 
-    def pointing_stub(self, name: str, declared: c_ast.FuncDecl) -> None:
-        """A body for what has none and gives a pointer, if that can be made."""
-        made = self.maker.pointer(declared.type)
-        if made is not None:
+    def stub(self, name: str, declared: c_ast.FuncDecl | None, kind: Scalar | None) -> None:
+        """Writes a body for a function that has none, if it gives a number, or a pointer that can be made."""
+        head = f"int {name}()" if declared is None else self.function_head(name, declared)
+        if declared is None or kind is not None:
+            given = self.new_input(f"{name}()", kind or Scalar("int", 32))
+            self.stubs[name] = f"{head} {{ return {given}(); }}"
+        elif (made := self.maker.pointer(declared.type)) is not None:
             function, shape, deep = made
             self.wholes[shape.input] = ObjectInput(f"{name}()", shape, deep)
-            self.stubs[name] = f"{self.function_head(name, declared)} {{ return {function}({deep}); }}"
+            self.stubs[name] = f"{head} {{ return {function}({deep}); }}"
 
     def function_head(self, name: str, declared: c_ast.FuncDecl) -> str:
         """The head of a definition for what is only declared. Its parameters may be without names there."""
@@ -267,10 +258,6 @@ class _Writer:
         rest = f"{name}({', '.join(parameters) or nothing})"
         return f"{kind.text} {rest}" if kind else spelled(declared.type, rest)
 
-    def stub(self, name: str, function_head: str, kind: Scalar) -> str:
-        """A body for what has none."""
-        return f"{function_head} {{ return {self.new_input(f'{name}()', kind)}(); }}"
-
     def main(self) -> str:
         """The function that everything starts with. Parameters that are not numbers are left to the model checker."""
         declared = self.program.functions[self.target].decl.type
@@ -283,24 +270,15 @@ class _Writer:
             kind = scalar(parameter.type, self.program.typedefs)
             given.append(name)
             if kind is None:
-                lines = self.made(parameter, name)
-                inner += lines
-                if not lines:
+                if lines := self.made(parameter, name):
+                    inner += lines
+                else:
                     outer.append(spelled(parameter.type, name))
             else:
                 inner.append(f"    {kind.text} {name} = {self.new_input(str(parameter.name), kind)}();")
-        self.parameters = ", ".join(outer) or "void"
-        end = f"{EXIT}(0);" if self.at_end else "__lawful_end();"
-        return "\n".join(
-            [
-                f"void {MAIN}({self.parameters})",
-                "{",
-                *inner,
-                f"    {self.target}({', '.join(given)});",
-                f"    {end}",
-                "}",
-            ]
-        )
+        call = f"    {self.target}({', '.join(given)});"
+        end = f"    {EXIT}(0);" if self.at_end else "    __lawful_end();"
+        return "\n".join([f"void {MAIN}({', '.join(outer) or 'void'})", "{", *inner, call, end, "}"])
 
     def made(self, parameter: c_ast.Decl, name: str) -> list[str]:
         """Statements that make a parameter which is not a number; none where the model checker chooses it."""
@@ -323,11 +301,11 @@ class _Writer:
         """The whole program, but for the functions that a question defines."""
         main = self.main()
         generator = c_generator.CGenerator()
-        own: list[str] = []
-        for item in self.program.tree.ext:
-            if item.coord is not None and str(item.coord.file) == "<lawful>":
-                continue
-            own.append(generator.visit(item) + ("" if isinstance(item, c_ast.FuncDef | c_ast.Pragma) else ";"))
+        own = [
+            generator.visit(item) + ("" if isinstance(item, c_ast.FuncDef | c_ast.Pragma) else ";")
+            for item in self.program.tree.ext
+            if file_of(item) != BUILT_IN
+        ]
         takes = "".join(f"{one.type.text} {INPUT}{number}(void);\n" for number, one in enumerate(self.inputs))
         return "\n".join(
             [
@@ -338,7 +316,7 @@ class _Writer:
                 *self.stubs.values(),
                 main,
                 self.input_functions(),
-                _RUNTIME[self.at_end],
+                _runtime(self.at_end),
             ]
         )
 
@@ -365,9 +343,8 @@ class _Writer:
 
 
 def _void(node: c_ast.Node) -> bool:
-    return (
-        isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.IdentifierType) and node.type.names == ["void"]
-    )
+    kind = node.type if isinstance(node, c_ast.TypeDecl) else None
+    return isinstance(kind, c_ast.IdentifierType) and kind.names == ["void"]
 
 
 def _runtime(at_end: bool) -> str:
@@ -379,6 +356,3 @@ void {OTHER}(_Bool holds) {{ if (!holds) {{ __lawful_end(); {ASSUME}(0); }} }}
 void {EXIT}(int status) {{ {end} {ASSUME}(0); }}
 void {ABORT}(void) {{ __lawful_end(); {ASSUME}(0); }}
 """
-
-
-_RUNTIME = {at_end: _runtime(at_end) for at_end in (False, True)}

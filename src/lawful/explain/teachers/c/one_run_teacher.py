@@ -12,8 +12,7 @@ from lawful.explain.teachers.c.cbmc import Cbmc, failed
 from lawful.explain.teachers.c.formula import Formula, SolverTimeout, differs
 from lawful.explain.teachers.c.instrument import Instrumented
 
-_ROUND = 8
-"""Words get room in steps: a bound that grows by one must not cost another run of CBMC."""
+_ROUND = 8  # words get room in steps, so that a bound that grows by one does not cost another run of CBMC
 
 
 class _Unwound:
@@ -23,9 +22,7 @@ class _Unwound:
         self.formula = formula
         self.room = room
         self.failing: set[Word] = set()
-        self.all_up_to = 0
-        """All failures that are not longer are known."""
-
+        self.all_up_to = 0  # all failures up to this length are known
         self.too_many = False
 
 
@@ -34,8 +31,8 @@ class OneRunTeacher(CTeacher):
 
     lists_failures = True
 
-    def __init__(self, program: Instrumented, limits: Limits, *, trap: bool = True, cbmc: Cbmc | None = None) -> None:
-        super().__init__(program, limits, trap=trap, cbmc=cbmc)
+    def __init__(self, program: Instrumented, limits: Limits, cbmc: Cbmc) -> None:
+        super().__init__(program, limits, cbmc)
         self._unwindings: dict[int, _Unwound] = {}
         self._automata: dict[Bounds, Automaton] = {}
         self._begun: dict[tuple[Bounds, Word], bool] = {}
@@ -67,9 +64,8 @@ class OneRunTeacher(CTeacher):
                 raise failed(ran)
             return Formula(cnf, self.alphabet.error) if cnf.exists() else None
 
-        more = ["--property", queries.FAIL, "--property", queries.END, "--slice-formula"]
         definitions = queries.open_word(room, self.alphabet.error)
-        formula: Formula | None = self._run_cbmc(definitions, ask, more)
+        formula: Formula | None = self._run_cbmc(definitions, ask, ["--slice-formula"])
         self.counts.executions += 1
         return formula
 
@@ -89,7 +85,7 @@ class OneRunTeacher(CTeacher):
         most = self.limits.words
         if known.formula is not None:
             try:
-                for word in known.formula.enumerated(True, length, self._seconds_left()):
+                for word in known.formula.failures(length, self._seconds_left()):
                     self.counts.solver_calls += 1
                     known.failing.add(word)
                     if most is not None and len(known.failing) >= most:
@@ -109,14 +105,13 @@ class OneRunTeacher(CTeacher):
         known = self._enumerated()
         if not known.too_many or word in known.failing:
             return word in known.failing
-        assumptions = known.formula.exactly(word) if known.formula is not None else None
+        assumptions = None if known.formula is None else known.formula.exactly(word)
         if known.formula is None or assumptions is None:
             return False
         self.counts.membership_worked += 1
         if self._solve(known.formula, assumptions):
             known.failing.add(word)
-            return True
-        return False
+        return word in known.failing
 
     def _begins(self, word: Word) -> bool:
         key = (self.bounds, word)
@@ -209,26 +204,19 @@ class OneRunTeacher(CTeacher):
                 if automaton.transitions[state][error] not in automaton.accepting:
                     formula.add([-active, -chosen, -literal])
             formula.add([-chosen, self._longer(formula, place)])
-        blocked = {word for word in known.failing if len(word) <= len(places)}
-        for word in blocked:
-            self._block(formula, places, word)
+        for word in known.failing:
+            if len(word) <= len(places):
+                formula.add([-places[len(word) - 1], *formula.apart(word[:-1])])
         try:
             while self._solve(formula, [active, formula.at_most(length)]):
                 place = next(place for place, chosen in enumerate(places) if formula.holds(chosen))
-                events = tuple(formula.number(formula.letters[at]) for at in range(place))
-                word = (*events, error)
+                word = (*(formula.number(formula.letters[at]) for at in range(place)), error)
                 if not self._fails(word):
                     return Counterexample(word, False)
-                self._block(formula, places, word)
+                formula.add([-places[len(word) - 1], *formula.apart(word[:-1])])
             return None
         finally:
             formula.add([-active])
-
-    def _block(self, formula: Formula, places: list[int], word: Word) -> None:
-        apart = [
-            part for bits, letter in zip(formula.letters, word[:-1], strict=False) for part in differs(bits, letter)
-        ]
-        formula.add([-places[len(word) - 1], *apart])
 
     def example(self, word: Word) -> Execution | None:
         error = self.alphabet.error
@@ -240,18 +228,15 @@ class OneRunTeacher(CTeacher):
 
     def _execution(self, word: Word) -> Execution | None:
         """An execution with this word, its inputs read from the solver's model."""
-        known = self._unwinding()
-        formula = known.formula
-        assumptions = formula.exactly(word) if formula is not None else None
+        formula = self._unwinding().formula
+        assumptions = None if formula is None else formula.exactly(word)
         if formula is None or assumptions is None or not self._solve(formula, assumptions):
             return None
         inputs = self.program.describe(formula.inputs(assumptions))
         return Execution(word, word[-1:] == (self.alphabet.error,), inputs)
 
     def passing_states(self, automaton: Automaton) -> frozenset[int]:
-        """The states of an automaton that executions come through which do not fail.
-
-        Not all executions are listed: each one that is found comes through a state that none came through before."""
+        """Looks for executions that do not fail, each through a state that none came through before."""
         formula = self._unwinding().formula
         if formula is None or not formula.length:
             return frozenset()

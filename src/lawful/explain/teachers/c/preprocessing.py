@@ -13,8 +13,7 @@ from pathlib import Path
 from lawful.errors import LawfulError
 
 HEADERS = Path(__file__).with_name("headers")
-BUILT_IN = "<lawful>"
-"""The file that declares what compilers know by themselves; nothing of it is written out."""
+BUILT_IN = "<lawful>"  # the file that declares what compilers know by themselves; nothing of it is written out
 
 # Words of GNU C that mean nothing to a model checker. They stand in the system's headers, which are taken where
 # there is none of our own.
@@ -63,22 +62,16 @@ def compiler() -> str | None:
 
 
 def _compile(command: list[str], text: str = "") -> subprocess.CompletedProcess[str]:
-    # What it says is read: it must not be in another language.
-    english = {**os.environ, "LC_ALL": "C"}
-    return subprocess.run(
-        command, input=text, capture_output=True, text=True, errors="replace", check=False, env=english
-    )
+    english = {**os.environ, "LC_ALL": "C"}  # Lawful reads the compiler's messages
+    return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", env=english)
 
 
 def preprocess(path: Path, include: Sequence[Path] = (), define: Sequence[str] = ()) -> Preprocessed:
     """Runs the preprocessor."""
     program = compiler()
     if program is None:
-        raise LawfulError(
-            "no-c-compiler",
-            "a C file is read through the preprocessor of a C compiler, and none is here",
-            hint="install gcc or clang",
-        )
+        message = "a C file is read through the preprocessor of a C compiler, and none is here"
+        raise LawfulError("no-c-compiler", message, hint="install gcc or clang")
     command = [program, "-E", "-x", "c", "-std=gnu11", "-isystem", str(HEADERS)]
     command += [f"-I{folder}" for folder in include]
     command += [f"-D{name}={value}" for name, value in _WITHOUT.items()]
@@ -100,15 +93,11 @@ def complaint(said: str, path: Path) -> LawfulError | None:
     found = _SAID.search(said)
     if found is None:
         return None
-    missing = "No such file" in found["what"] or "file not found" in found["what"]
-    return LawfulError(
-        "c-not-read" if missing else "c-not-parsed",
-        found["what"].strip(),
-        where=f"{found['file']}:{found['line']}",
-        hint="headers are looked for beside the file, where the compiler looks, and in the folders of --include"
-        if missing
-        else None,
-    )
+    what, where = found["what"].strip(), f"{found['file']}:{found['line']}"
+    if "No such file" in what or "file not found" in what:
+        hint = "headers are looked for beside the file, where the compiler looks, and in the folders of --include"
+        return LawfulError("c-not-read", what, where=where, hint=hint)
+    return LawfulError("c-not-parsed", what, where=where)
 
 
 def compiler_complaint(source: Preprocessed) -> LawfulError | None:

@@ -9,8 +9,7 @@ from lawful.explain.teacher import Word
 
 FAIL = "__lawful_fail.assertion.1"
 END = "__lawful_end.assertion.1"
-EVENT = "__lawful_event"
-"""The variable that is given each letter of a word in turn: the trace of an answer is read by it."""
+EVENT = "__lawful_event"  # the variable that has each letter of a word in turn: the trace of an answer shows it
 
 
 def _type(most: int) -> str:
@@ -73,12 +72,10 @@ def beginning(word: Word, longest: int) -> str:
 
 
 def _automaton(automaton: Automaton) -> str:
-    letters = len(automaton.transitions[0])
-    rows = [to for row in automaton.transitions for to in row]
-    accepting = [int(state in automaton.accepting) for state in range(len(automaton.transitions))]
+    letters = len(automaton.labels)
     return f"""
-{_table("__lawful_next", rows)}
-{_table("__lawful_accepting", accepting)}
+{_table("__lawful_next", [to for row in automaton.transitions for to in row])}
+{_table("__lawful_accepting", [int(state in automaton.accepting) for state in range(len(automaton))])}
 unsigned int __lawful_index = 0;
 unsigned int __lawful_state = {automaton.initial};
 unsigned int {EVENT};
@@ -105,7 +102,7 @@ void __lawful_fail(void)
     __lawful_step({error}u);
     __CPROVER_assert(__lawful_accepting[__lawful_state], "positive feedback");
 }}
-void __lawful_end(void) {{ __CPROVER_assert(1, ""); }}
+void __lawful_end(void) {{ {_HOLDS} }}
 """
 
 
@@ -125,7 +122,7 @@ void __lawful_learn(unsigned int letter)
     __lawful_step(letter);
     __lawful_node = __lawful_trie[__lawful_node * {letters}u + letter];
 }}
-void __lawful_fail(void) {{ __CPROVER_assert(1, ""); }}
+void __lawful_fail(void) {{ {_HOLDS} }}
 void __lawful_guess(void)
 {{
     unsigned int letter;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ class QueryTeacher(CTeacher):
 
     With the trap, words are failures or not, as in the paper: it is not asked whether any execution has them."""
 
-    def __init__(self, program: Instrumented, limits: Limits, *, trap: bool = True, cbmc: Cbmc | None = None) -> None:
-        super().__init__(program, limits, trap=trap, cbmc=cbmc)
+    def __init__(self, program: Instrumented, limits: Limits, cbmc: Cbmc) -> None:
+        super().__init__(program, limits, cbmc)
         # Failures stay failures where more is followed (section 6.1); with which unwinding each was met.
         self._failures: dict[Word, Execution] = {}
         self._unwound: dict[Word, int] = {}
@@ -32,9 +32,11 @@ class QueryTeacher(CTeacher):
         """Each question had a process of its own, which has ended."""
 
     def _check(self, definitions: str) -> list[BrokenProperty]:
-        more = ["--property", queries.FAIL, "--property", queries.END, "--trace"]
+        """Asks CBMC which properties can be broken, each with its way."""
         left = self._seconds_left()
-        return _broken_properties(self._run_cbmc(definitions, lambda arguments: self.cbmc.asked(arguments, left), more))
+        said = self._run_cbmc(definitions, lambda arguments: self.cbmc.asked(arguments, left), ["--trace"])
+        results = (result for part in said for result in part.get("result", ()))
+        return [_broken_property(each.get("trace", ())) for each in results if each.get("status") == "FAILURE"]
 
     def _fails(self, word: Word) -> bool:
         return self._known_failure(word) or super()._fails(word)
@@ -49,7 +51,7 @@ class QueryTeacher(CTeacher):
             self.counts.membership_worked += 1
             found = self._check(queries.membership(word))
             if found:
-                self._remember(BrokenProperty(found[0].property, word, found[0].inputs))
+                self._remember(BrokenProperty(word, found[0].inputs))
             self._answers[key] = bool(found)
         return self._answers[key]
 
@@ -87,34 +89,23 @@ class QueryTeacher(CTeacher):
         for found in self._check(queries.conjecture(automaton, length, error)):
             self._remember(found)
             return Counterexample(found.word, True)
-        return self._trap_counterexample(automaton) if self.trap else self._denied_counterexample(automaton)
+        return self._negative_feedback(automaton)
 
     def _known_failures(self) -> list[Word]:
         """The failures within the bounds that are known already."""
         return [word for word in self._failures if len(word) <= self.bounds.word_length and self._known_failure(word)]
 
-    def _trap_counterexample(self, automaton: Automaton) -> Counterexample | None:
-        """The trap, and then a membership query for every accepted word that is not confirmed yet.
+    def _negative_feedback(self, automaton: Automaton) -> Counterexample | None:
+        """With the trap, a membership query follows for every accepted word that is not confirmed yet.
 
-        The trap takes a word for wrong that may only not be known: it is asked before it is given as feedback."""
-        length, error = self.bounds.word_length, self.alphabet.error
-        while True:
-            found = self._check(queries.trap(automaton, length, error, self._known_failures()))
-            if not found:
-                break
-            if not self._fails(found[0].word):
-                return Counterexample(found[0].word, False)
-        return self._wrongly_accepted(automaton)
-
-    def _denied_counterexample(self, automaton: Automaton) -> Counterexample | None:
-        length, error = self.bounds.word_length, self.alphabet.error
-        while True:
-            found = self._check(queries.denied(automaton, length, error, self._known_failures()))
-            if not found:
-                return None
-            word = found[0].word[: found[0].word.index(error) + 1]
+        CBMC may give a word that fails and is only not known yet, so each word is asked before it is feedback."""
+        error = self.alphabet.error
+        question = queries.trap if self.trap else queries.denied
+        while found := self._check(question(automaton, self.bounds.word_length, error, self._known_failures())):
+            word = found[0].word[: found[0].word.index(error) + 1] if not self.trap else found[0].word
             if not self._fails(word):
                 return Counterexample(word, False)
+        return self._wrongly_accepted(automaton) if self.trap else None
 
     def example(self, word: Word) -> Execution | None:
         error = self.alphabet.error
@@ -129,23 +120,11 @@ class QueryTeacher(CTeacher):
 class BrokenProperty:
     """A way to break a property."""
 
-    property: str
     word: Word
-    inputs: tuple[tuple[int, str], ...]
-    """Which input was taken, and what it was, in this order."""
+    inputs: tuple[tuple[int, str], ...]  # the number of each input and its bits, in the order in which they were taken
 
 
-def _broken_properties(said: Sequence[Mapping[str, Any]]) -> list[BrokenProperty]:
-    """The properties that can be broken, each with its way."""
-    broken: list[BrokenProperty] = []
-    for part in said:
-        for result in part.get("result", ()):
-            if result.get("status") == "FAILURE":
-                broken.append(_broken_property(result["property"], result.get("trace", ())))
-    return broken
-
-
-def _broken_property(name: str, trace: Iterable[Mapping[str, Any]]) -> BrokenProperty:
+def _broken_property(trace: Iterable[Mapping[str, Any]]) -> BrokenProperty:
     word: list[int] = []
     inputs: list[tuple[int, str]] = []
     waiting: str | None = None
@@ -162,4 +141,4 @@ def _broken_property(name: str, trace: Iterable[Mapping[str, Any]]) -> BrokenPro
             elif lhs == "__lawful_taken" and waiting is not None:
                 inputs.append((int(function.removeprefix(INPUT)), waiting))
                 waiting = None
-    return BrokenProperty(name, tuple(word), tuple(inputs))
+    return BrokenProperty(tuple(word), tuple(inputs))

@@ -33,6 +33,11 @@ class BranchArm:
     def key(self) -> tuple[Any, ...]:
         return ("branches", self.file, self.line, self.column, self.arm)
 
+    def name(self, *, with_column: bool = False) -> str:
+        """What a reader calls it."""
+        column = f".{self.column}" if with_column else ""
+        return f"{self.function}:{self.line}{column} {self.arm}"
+
 
 class Branches:
     """The arms of all modules that were compiled here."""

@@ -14,10 +14,19 @@ SIZE = 32
 """Bytes that both sides share: how often the program gave a sign of life, the number of its input, and, written here,
 whether its process has ended and with which code."""
 
-
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 2.0
 _TICK = 0.001
+
+
+def exit_text(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
 
 
 def guard(requests: int, answers: int, beats: int) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 import lawful
 from lawful.errors import LawfulError
 from lawful.explain.targets import PytestTarget, PythonTarget
-from lawful.explain.teachers.python.child_guard import SIZE
+from lawful.explain.teachers.python.child_guard import SIZE, exit_text
 from lawful.explain.teachers.python.options import ErrorChoice
 
 # The project may have modules that are called like ours, or like those of the standard library: its folder, which is
@@ -54,8 +54,7 @@ class ChildDied(Exception):
     """The child process ended without an answer. `number`: the input that it was at."""
 
     def __init__(self, status: int, number: int, *, hung: bool) -> None:
-        super().__init__(status)
-        self.status = status
+        super().__init__("no sign of life" if hung else exit_text(status))
         self.number = number
         self.hung = hung
 
@@ -74,22 +73,15 @@ class ChildHandle:
             file.truncate(SIZE)
             self._beats = mmap.mmap(file.fileno(), SIZE)
             try:
+                files = (requests, answers, file.fileno())
                 self._process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-c",
-                        _START,
-                        str(requests),
-                        str(answers),
-                        str(file.fileno()),
-                        str(lawful.__file__),
-                    ],
+                    [sys.executable, "-c", _START, *map(str, files), str(lawful.__file__)],
                     stdin=subprocess.DEVNULL,
                     stdout=self._printing,
                     stderr=self._printing,
                     cwd=config["folder"],
                     env={**os.environ, "PYTHONHASHSEED": str(seed % 2**32)},
-                    pass_fds=(requests, answers, file.fileno()),
+                    pass_fds=files,
                     start_new_session=True,  # Ctrl-C is for us; and all that the child starts ends with it
                 )
             except OSError as error:
@@ -98,11 +90,10 @@ class ChildHandle:
                 for each in (requests, answers, self._printing):
                     os.close(each)
         self._printed = printed
-        os.set_blocking(self._answers, False)
-        os.set_blocking(printed, False)
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._answers, selectors.EVENT_READ)
-        self._selector.register(printed, selectors.EVENT_READ)
+        for each in (self._answers, printed):
+            os.set_blocking(each, False)
+            self._selector.register(each, selectors.EVENT_READ)
         self._buffer = b""
         self.close = weakref.finalize(
             self, _close, self._process, self._selector, (self._requests, self._answers, printed)
@@ -118,17 +109,13 @@ class ChildHandle:
     def loaded(self) -> dict[str, Any]:
         """The target's description, once it is loaded."""
         try:
-            for message in self._messages(self._loading):
-                return message
+            return next(self._messages(self._loading))
         except ChildDied as died:
             last = self.output.strip().rpartition("\n")[2]
-            what = (
-                f"did not end within {self._loading:g} s" if died.hung else f"ended the process ({_ended(died.status)})"
-            )
+            ended = f"did not end within {self._loading:g} s" if died.hung else f"ended the process ({died})"
             hint = "--seconds says how long it may take" if died.hung else None
-            text = f"importing it {what}{f': {last}' if last else ''}"
+            text = f"importing it {ended}{f': {last}' if last else ''}"
             raise LawfulError("explain-load", text, where=self._config["name"], hint=hint) from None
-        raise AssertionError("messages end with an answer or an exception")
 
     def run(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The reports on a request; the last one has `end`."""
@@ -149,35 +136,35 @@ class ChildHandle:
 
     def _messages(self, patience: float) -> Iterator[dict[str, Any]]:
         """What the child sends. It is ended if it shows no sign of life for so many seconds."""
-        beat, since = self._beat(), time.monotonic()
+        beat, since = 0, time.monotonic()
         while True:
             message = self._next()
             if message is not None:
-                yield self._checked(message)
+                yield message
                 since = time.monotonic()
                 continue
             alive = self._receive()
+            beats, number, ended, code = struct.unpack("QQQq", self._beats[:SIZE])
             if not alive:
                 self._drain()
                 try:
                     status = self._process.wait(patience)
                 except subprocess.TimeoutExpired:  # it has closed the pipe, and goes on
-                    raise self._hung() from None
-                ended, code = struct.unpack_from("Qq", self._beats, 16)
-                raise ChildDied(code if ended else status, self._number(), hung=False)
-            now = time.monotonic()
-            if self._beat() != beat:
-                beat, since = self._beat(), now
-            elif now - since > patience:
-                raise self._hung()
+                    raise self._hung(number) from None
+                _, number, ended, code = struct.unpack("QQQq", self._beats[:SIZE])
+                raise ChildDied(code if ended else status, number, hung=False)
+            if beats != beat:
+                beat, since = beats, time.monotonic()
+            elif time.monotonic() - since > patience:
+                raise self._hung(number)
 
-    def _hung(self) -> ChildDied:
+    def _hung(self, number: int) -> ChildDied:
         """Ends a process that shows no sign of life."""
-        number = self._number()
         self.close()
         return ChildDied(-signal.SIGKILL, number, hung=True)
 
     def _next(self) -> dict[str, Any] | None:
+        """The next message that has arrived; what it says is wrong is raised."""
         if len(self._buffer) < 4:
             return None
         (size,) = struct.unpack_from("I", self._buffer)
@@ -185,9 +172,6 @@ class ChildHandle:
             return None
         data, self._buffer = self._buffer[4 : 4 + size], self._buffer[4 + size :]
         message: dict[str, Any] = json.loads(data)
-        return message
-
-    def _checked(self, message: dict[str, Any]) -> dict[str, Any]:
         error = message.get("error")
         if error is not None:
             where = error["where"] or self._config["name"]
@@ -217,16 +201,6 @@ class ChildHandle:
             while data := os.read(self._printed, 1 << 16):
                 self._output = (self._output + data)[-_KEPT:]
 
-    def _beat(self) -> int:
-        return int(struct.unpack_from("Q", self._beats, 0)[0])
-
-    def _number(self) -> int:
-        return int(struct.unpack_from("Q", self._beats, 8)[0])
-
-
-def _ended(status: int) -> str:
-    return f"exit code {status}" if status >= 0 else f"signal {-status}"
-
 
 def _close(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, files: tuple[int, ...]) -> None:
     selector.close()
@@ -252,8 +226,7 @@ class ChildPool:
         self._config, self._seed, self._seconds = config, seed, seconds
         self._running: dict[int, ChildHandle] = {}
         self._starting: dict[int, ChildHandle] = {}
-        self.described: dict[str, Any] = {}
-        """What the program is, as a process has found out that has loaded it."""
+        self.described: dict[str, Any] = {}  # the program, as a process that has loaded it describes it
 
     def get(self, number: int = 0) -> ChildHandle:
         """The process with this number, which has loaded the program."""

@@ -14,6 +14,8 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import astuple
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -43,9 +45,7 @@ from lawful.explain.teachers.python.runner import Runner
 from lawful.explain.teachers.python.symbolic_runs import run_paths
 from lawful.sources.python.scope import Scope as Project
 
-_ALL = 100_000
-"""So many inputs are all tried if the user did not choose a way."""
-
+_ALL = 100_000  # so many inputs are all tried if the user did not choose a way
 _PYTESTING = "lawful.explain.teachers.python.pytest_runs"
 
 
@@ -139,25 +139,21 @@ class ChildProcess:
         self.loaded = load_function(config.get("file"), config.get("module"), config["function"], self.branches)
         if random.getstate() != before:
             self.runner.random_state = random.getstate()
-        given = config.get("inputs")
-        if given is not None:
-            if "pickled" in given:
-                self._given = _unpickled(given["pickled"])
-            else:
-                self._given = load_value(given["name"], config["folder"])
+        given = config.get("inputs") or {}
+        if "pickled" in given:
+            self._given = _unpickled(given["pickled"])
+        elif given:
+            self._given = load_value(given["name"], config["folder"])
         self._describe([self.loaded.function])
 
     def _describe(self, targets: list[Any]) -> None:
         hidden = [each for target in targets for each in _functions(target)]
         functions = event_candidates.own_functions(self.project, hidden)
         labels = event_candidates.labels(functions)
-        wanted: set[int] = set()
-        starts = []
-        for function in hidden:
-            start = event_candidates.find(functions, function.__code__)
-            if start is not None:
-                starts.append(start)
-                wanted |= event_candidates.reachable(functions, start)
+        numbers = {id(function.code): number for number, function in enumerate(functions)}
+        codes = (id(function.__code__) for function in hidden)
+        starts = [numbers[code] for code in codes if code in numbers]
+        wanted = event_candidates.reachable(functions, starts)
         file = self.project.event_file
         emitted = event_candidates.emits(self.project)
         arms = [] if self.branches is None else self.branches.arms
@@ -168,19 +164,7 @@ class ChildProcess:
                 "strategy": _is_strategy(self._given),
                 "reachable": sorted(wanted),
                 "emits": [{"name": each.name, "file": file(each.file), "line": each.line} for each in emitted],
-                "arms": [
-                    {
-                        "key": arm.key,
-                        "names": [arm.function, f"{arm.function}:{arm.line}"],
-                        "function": arm.function,
-                        "path": arm.file,
-                        "file": file(arm.file),
-                        "line": arm.line,
-                        "column": arm.column,
-                        "arm": arm.arm,
-                    }
-                    for arm in arms
-                ],
+                "arms": [[*astuple(arm), file(arm.file)] for arm in arms],
             }
         )
 
@@ -193,12 +177,10 @@ class ChildProcess:
             return
         tally = self._tally(request)
         assert self.loaded is not None
-        function, bound = self.loaded.function, request["bound"]
+        function, isolated = self.loaded.function, request["isolated"]
         way, inputs = self._inputs(request)
-        isolated = request["isolated"]
         if inputs is None:
-            size, seed = request["samples"], request["seed"]
-            end = run_strategy(function, self._given, tally, size=size, seed=seed)
+            end = run_strategy(function, self._given, tally, size=request["samples"], seed=request["seed"])
         elif "again" in request:
             self.send({"end": True, "again": outcomes(function, inputs, tally, request["again"], isolated)})
             return
@@ -207,7 +189,7 @@ class ChildProcess:
             return
         elif way == "symbolic":
             assert isinstance(inputs, InputScope)
-            end = run_paths(function, inputs, bound, tally)
+            end = run_paths(function, inputs, request["bound"], tally)
         else:
             numbers, start = request.get("numbers"), request["start"]
             end = run_inputs(function, inputs, tally, numbers=numbers, start=start, isolated=isolated)
@@ -223,14 +205,6 @@ class ChildProcess:
 
     def _tally(self, request: Mapping[str, Any]) -> RunTally:
         """Begins to watch as the request says, and to count."""
-        self._begin(request)
-        limits = (request[name] for name in ("paths", "words", "seconds"))
-        return RunTally(self.send, self.beat, self.runner, *limits)
-
-    def _finish(self, end: dict[str, Any], way: str) -> None:
-        self.send({**end, "way": way, "discovered": self.runner.recorder.discovered})
-
-    def _begin(self, request: Mapping[str, Any]) -> None:
         keys: list[tuple[Any, ...]] = [tuple(key) for key in request["keys"]]
         kinds = {key[0] for key in keys}
         look = request.get("discover")
@@ -242,6 +216,11 @@ class ChildProcess:
         self.runner.seconds = request["seconds_per_execution"]
         self.runner.most = request["most"]
         self.runner.memory.allow(request["megabytes"])
+        limits = (request[name] for name in ("paths", "words", "seconds"))
+        return RunTally(self.send, self.beat, self.runner, *limits)
+
+    def _finish(self, end: dict[str, Any], way: str) -> None:
+        self.send({**end, "way": way, "discovered": self.runner.recorder.discovered})
 
     def _inputs(self, request: Mapping[str, Any]) -> tuple[str, Inputs | None]:
         """The way, if it was left open, and the inputs that it goes through; none, if Hypothesis draws them."""
@@ -257,10 +236,7 @@ class ChildProcess:
             return "exhaustive", GivenInputs(self._given, name, loaded.function, bound)
         scope = InputScope(loaded.function, loaded.name, bound, loaded.owner)
         if way == "auto":
-            if scope.count <= _ALL:
-                way = "exhaustive"
-            else:
-                way = "symbolic" if _has_z3() else "testing"
+            way = "exhaustive" if scope.count <= _ALL else "symbolic" if _has_z3() else "testing"
         if way == "symbolic" and not _has_z3():
             hint = 'pip install "lawful[explain]"'
             raise LawfulError("explain-way", "symbolic execution needs z3, which is not installed", hint=hint)
@@ -305,9 +281,7 @@ def _functions(target: Any) -> list[FunctionType]:
 
 def _discovering(look: Mapping[str, Any]) -> Callable[[tuple[Any, ...], str], bool]:
     events = EventChoice(tuple(look["patterns"]))
-    kinds = frozenset(look["kinds"])
-
-    return lambda key, label: key[0] in kinds and events.matches(str(key[1]), label)
+    return lambda key, label: key[0] in look["kinds"] and events.matches(str(key[1]), label)
 
 
 def _is_strategy(value: Any) -> bool:
@@ -339,9 +313,9 @@ def _guarded(work: Callable[[], None], send: Callable[[dict[str, Any]], None]) -
 def _prepare(config: Mapping[str, Any]) -> None:
     """Imports what is otherwise imported when it is needed."""
     names = ["lawful.sources.python.encode", "asyncio"]
-    if config.get("node") is not None:
-        names += [_PYTESTING] if importlib.util.find_spec("pytest") else []
-    elif _has_z3():
+    if config.get("node") is not None and importlib.util.find_spec("pytest"):
+        names.append(_PYTESTING)
+    if config.get("node") is None and _has_z3():
         names += [f"lawful.explain.teachers.python.{name}" for name in ("symbolic_paths", "symbolic_values")]
     for name in names:
         importlib.import_module(name)
@@ -366,8 +340,5 @@ def main(requests: int, answers: int, beats: int, before: Collection[str]) -> No
         child.load()
 
     while (request := channel.wait()) is not None:
-        if child is None:
-            _guarded(lambda request=request: load(request), channel.send)  # type: ignore[misc]
-        else:
-            _guarded(lambda request=request: child.run(request), channel.send)  # type: ignore[misc]
+        _guarded(partial(load if child is None else child.run, request), channel.send)
     os._exit(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType, ModuleType
@@ -72,26 +73,15 @@ def own_functions(scope: Scope, more: Iterable[FunctionType] = ()) -> list[OwnFu
     return functions
 
 
-def reachable(functions: list[OwnFunction], start: int) -> set[int]:
-    """The functions that a call of this one may lead to, and itself."""
-    return set(distances([start], lambda number: functions[number].calls))
-
-
-def find(functions: list[OwnFunction], code: CodeType) -> int | None:
-    """The number of the function with this code."""
-    for number, function in enumerate(functions):
-        if function.code is code:
-            return number
-    return None
+def reachable(functions: list[OwnFunction], starts: Iterable[int]) -> set[int]:
+    """These functions, and those that their calls may lead to."""
+    return set(distances(starts, lambda number: functions[number].calls))
 
 
 def labels(functions: list[OwnFunction]) -> list[str]:
     """The shortest distinct names of the functions."""
-    qualnames = [function.qualname for function in functions]
-    return [
-        name if qualnames.count(name) == 1 else f"{function.module}.{name}"
-        for function, name in zip(functions, qualnames, strict=True)
-    ]
+    used = Counter(each.qualname for each in functions)
+    return [each.qualname if used[each.qualname] == 1 else f"{each.module}.{each.qualname}" for each in functions]
 
 
 def emits(scope: Scope) -> list[Emit]:
@@ -197,23 +187,19 @@ class _Index:
 
     def called(self, function: OwnFunction) -> set[int]:
         called = set(self._siblings.get((function.file, function.qualname), ()))
-        for each in _nested(function.code):
-            called |= self._of(each)
+        codes = _nested(function.code)
         for name in _used(function.code):
             value = names.unwrapped(function.space.get(name))
             if type(value) is FunctionType:
-                called |= self._of(value.__code__)
+                codes.append(value.__code__)
             elif names.is_class(value):
                 called.update(self._specials.get(value, ()))
             for number in self._by_name.get(name, ()):  # an attribute may be any method of its name
                 other = self._functions[number]
                 if "." in other.qualname or other.module in self._known(function):
                     called.add(number)
-        return called
-
-    def _of(self, code: CodeType) -> set[int]:
-        number = self._keys.get((code.co_filename, code.co_qualname))
-        return set() if number is None else {number}
+        keys = ((code.co_filename, code.co_qualname) for code in codes)
+        return called | {self._keys[key] for key in keys if key in self._keys}
 
     def _known(self, function: OwnFunction) -> set[str]:
         """The modules that a function can name."""

@@ -33,7 +33,7 @@ from lawful.explain.teachers.python.options import (
     error_of,
     events_of,
 )
-from lawful.explain.teachers.python.run_results import BoundRun, RunTotals, reached
+from lawful.explain.teachers.python.run_results import BoundRun, RunTotals
 
 _LONGEST = 200  # events of an execution that are recorded at least
 _DEATHS = 3
@@ -70,9 +70,7 @@ class PythonSource(ExecutionSource):
             raise LawfulError("explain-target", f"{found} is no Python", hint="C programs have a teacher of their own")
         self.target: PythonTarget | PytestTarget = found
         self.limits = limits = limits or Limits()
-        self.way: str = way
-        """How inputs are found; once executions ran, what `auto` came to."""
-
+        self.way: str = way  # how inputs are found; once executions ran, what `auto` came to
         self._asked_way = way
         self._seed, self._samples = seed, samples
         self.error = error if isinstance(error, ErrorChoice) else error_of(error, folder, found.file)
@@ -87,8 +85,6 @@ class PythonSource(ExecutionSource):
         self._letters, self.alphabet = self._choose(events)
         if self._inputs_numbered or isinstance(self.target, PytestTarget):
             self._children.start(1)
-
-    # -- what an ExecutionSource has --------------------------------------------------------------
 
     def shortest(self) -> int:
         """The length of the shortest failing word on the smallest inputs that fail; 1 if none of them does."""
@@ -120,8 +116,6 @@ class PythonSource(ExecutionSource):
                 self.close()  # it may still be at work on what nobody wants any more
         self._runs[size] = run
         self.report = run.report(bounds, self.alphabet)
-
-    # -- more -------------------------------------------------------------------------------------
 
     def repeated(self, texts: Sequence[str], bound: int) -> dict[str, Execution]:
         """What becomes of inputs that read like this, as far as there are such, and they come to an end."""
@@ -191,9 +185,7 @@ class PythonSource(ExecutionSource):
         if not letters and events.patterns:
             self.close()
             raise chooser.refuse()
-        file = self.error.file
-        shown = os.path.relpath(file) if file else None
-        return letters, alphabet_of(letters, self.error, shown)
+        return letters, alphabet_of(letters, self.error)
 
     def _trial_run(self, letters: list[LetterCandidate], discover: dict[str, Any] | None) -> TrialRun:
         """Runs the program on a few small inputs, to see what happens and where errors are raised."""
@@ -242,7 +234,7 @@ class PythonSource(ExecutionSource):
                 continue
             if not self._inputs_numbered or self._asked_way == "symbolic":
                 run.left_out = True
-                run.warnings.append(f"the program ended its process ({_ended(died)}); what would follow is missing")
+                run.warnings.append(f"the program ended its process ({died}); what would follow is missing")
                 return self._finished(run, {"complete": False, "stopped": None}, totals, check, bound)
             at = max(start, died.number)
             if so_far is not None:
@@ -298,9 +290,8 @@ class PythonSource(ExecutionSource):
             run.left_out |= "died" in message
             if message.get("end"):
                 totals.add(message)
-        run.warnings.append(
-            f"not all could be followed symbolically: {totals.ran - before:,} inputs were run beside that"
-        )
+        more = f"{totals.ran - before:,} inputs were run beside that"
+        run.warnings.append(f"not all could be followed symbolically: {more}")
 
     @property
     def _inputs_numbered(self) -> bool:
@@ -314,8 +305,7 @@ class PythonSource(ExecutionSource):
     def _outcomes(self, allowed: Limits, host: int, bound: int, numbers: list[int], isolated: bool) -> list[list[Any]]:
         """What becomes of inputs in a process: number, text, word, whether it failed, how it ended."""
         way = "exhaustive" if self._asked_way in ("symbolic", "auto") else self._asked_way
-        limits = _unlimited(allowed)
-        request = self._request(bound, _LONGEST, limits, again=numbers, way=way, isolated=isolated)
+        request = self._request(bound, _LONGEST, _unlimited(allowed), again=numbers, way=way, isolated=isolated)
         return next((message["again"] for message in self._children.run(request, host) if "again" in message), [])
 
     def _new_executions(
@@ -328,9 +318,7 @@ class PythonSource(ExecutionSource):
             word = (*letters, error) if failed else tuple(letters)
             key = (word, failed, raised, *place)
             if key not in run.executions:
-                places = (
-                    None if lines is None else tuple(None if each is None else (each[0], each[1]) for each in lines)
-                )
+                places = None if lines is None else tuple(each and (each[0], each[1]) for each in lines)
                 run.executions[key] = execution = Execution(word, failed, text, places, raised)
                 yield execution
 
@@ -353,14 +341,11 @@ class PythonSource(ExecutionSource):
         if self._interfering_example is not None:
             remedy = "each is run in a process of its own"
             if self.way == "symbolic":
-                run.basis, remedy = Basis.SAMPLED, "explain.way=exhaustive can run each in a process of its own"
-            run.warnings.append(
-                f"executions change what later ones do, e.g. that of {self._interfering_example}: {remedy}"
-            )
-        limits = run.limits
-        run.reached += reached(finish["stopped"], limits, totals)
-        run.warnings += totals.warnings(limits)
-        run.warnings += finish.get("notes", ())
+                run.basis, remedy = Basis.SAMPLED, "--way exhaustive can run each in a process of its own"
+            example = self._interfering_example
+            run.warnings.append(f"executions change what later ones do, e.g. that of {example}: {remedy}")
+        run.reached += totals.reached(finish["stopped"], run.limits)
+        run.warnings += [*totals.warnings(run.limits), *finish.get("notes", ())]
         for text in finish.get("differs", ())[:1]:
             run.warnings.append(f"not deterministic: run twice with {text}, it did different things")
         run.long, run.long_example = totals.counts["long"], totals.examples.get("long", "")
@@ -370,12 +355,6 @@ class PythonSource(ExecutionSource):
 def _cut(end: Mapping[str, Any]) -> bool:
     """Was anything of a run left out?"""
     return end["stopped"] is not None or any(end["counts"].get(name) for name in ("slow", "long", "memory", "lost"))
-
-
-def _ended(died: ChildDied) -> str:
-    from lawful.explain.teachers.python.forked_run import exit_text
-
-    return "no sign of life" if died.hung else exit_text(died.status)
 
 
 def _unlimited(limits: Limits) -> Limits:

@@ -15,19 +15,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from lawful.explain.teachers.python.child_guard import exit_text
 from lawful.explain.teachers.python.inputs import InputCall
 from lawful.explain.teachers.python.runner import ExecutionResult, Runner
 
 _GRACE = 1.0
-_TOLD = 1 << 16  # bytes of an execution's description, and some for each of its events
-_TOLD_EACH = 256
+_ROOM = 1 << 16  # bytes for the description of an execution, and some for each of its events
+_ROOM_EACH = 256
 _TICK = 0.05
 
 
 def run_in_fork(runner: Runner, function: Callable[..., Any], call: InputCall) -> ExecutionResult:
     """One execution in a process of its own. What it had recorded is known even if that process dies."""
     begin = 16 + 4 * (runner.most + 2)
-    room = _TOLD + _TOLD_EACH * runner.most
+    room = _ROOM + _ROOM_EACH * runner.most
     # Numbers of letters and bytes, the letters, the bytes: unlike a pipe, the program cannot close it.
     shared = mmap.mmap(-1, begin + room)
 
@@ -101,13 +102,3 @@ def _wait(pid: int, closing: int, seconds: float) -> int | None:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             return None
-
-
-def exit_text(code: int) -> str:
-    """How a process ended, in words."""
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

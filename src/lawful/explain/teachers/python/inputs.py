@@ -201,18 +201,18 @@ def _shortened(text: str) -> str:
 
 def takes_several(function: Callable[..., Any]) -> bool:
     """Is a tuple one argument for each parameter, since there are several, or none?"""
-    try:
-        found = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    needed = [each for each in found if each.default is inspect.Parameter.empty]
+    found = _parameters(function)
+    needed = [each for each in found or () if each.default is inspect.Parameter.empty]
     named = [each for each in needed if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    return len(named) != 1
+    return found is not None and len(named) != 1
 
 
 def _wants_bound(what: Callable[..., Any]) -> bool:
+    return any(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in _parameters(what) or ())
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
     try:
-        found = inspect.signature(what).parameters.values()
+        return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return False
-    return any(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in found)
+        return None

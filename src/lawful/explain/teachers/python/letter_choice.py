@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.graph_search import distances
 from lawful.explain.teacher import Alphabet, LabelledEvent
+from lawful.explain.teachers.python.branches import BranchArm
 from lawful.explain.teachers.python.options import ErrorChoice, EventChoice, EventKind
 
 
@@ -41,15 +44,8 @@ class LetterChooser:
         self._described = described
         self._functions: list[dict[str, Any]] = described["functions"]
         self._reachable = set(described["reachable"])
-        self.kinds = self._kinds()
-
-    def _kinds(self) -> tuple[EventKind, ...]:
-        events, emits = self.events, self._described["emits"]
-        if events.kinds is not None:
-            return events.kinds
-        if events.patterns:
-            return ("entries", "calls", "emits")
-        return ("emits",) if emits else ("entries",)
+        suggested: tuple[EventKind, ...] = ("emits",) if described["emits"] else ("entries",)
+        self.kinds = events.kinds or (("entries", "calls", "emits") if events.patterns else suggested)
 
     def discoveries(self) -> dict[str, Any] | None:
         """What can only be found by running the program, if something must be."""
@@ -96,15 +92,15 @@ class LetterChooser:
 
     def _branches(self) -> list[LetterCandidate]:
         by_name = {(each["key"][1], each["names"][0]): number for number, each in enumerate(self._functions)}
-        arms = self._described["arms"]
-        names = [f"{arm['function']}:{arm['line']} {arm['arm']}" for arm in arms]
+        arms = [(BranchArm(*arm), shown) for *arm, shown in self._described["arms"]]
+        names = Counter(arm.name() for arm, _ in arms)
         chosen = []
-        for arm, name in zip(arms, names, strict=True):
-            function = by_name.get((arm["path"], arm["function"]))
-            wanted = function in self._reachable if not self.events.patterns else True
-            label = name if names.count(name) == 1 else f"{arm['function']}:{arm['line']}.{arm['column']} {arm['arm']}"
-            if wanted and self.events.matches(*arm["names"], name, label):
-                chosen.append(LetterCandidate("branches", tuple(arm["key"]), label, arm["file"], arm["line"], function))
+        for arm, shown in arms:
+            function, name = by_name.get((arm.file, arm.function)), arm.name()
+            label = name if names[name] == 1 else arm.name(with_column=True)
+            known = (arm.function, f"{arm.function}:{arm.line}", name, label)
+            if self.events.matches(*known) and (self.events.patterns or function in self._reachable):
+                chosen.append(LetterCandidate("branches", arm.key, label, shown, arm.line, function))
         return chosen
 
     def choose(self, candidates: list[LetterCandidate], trial: TrialRun) -> list[LetterCandidate]:
@@ -112,12 +108,10 @@ class LetterChooser:
         entered = {name for each in candidates if each.kind == "entries" for name in self._names(each)}
         called = [each for each in trial.discovered if self.events.kinds is not None or each.label not in entered]
         found = _distinct([*candidates, *called])
-        for pattern in self.events.patterns:
+        by_name: list[EventKind] = [kind for kind in ("calls", "emits") if kind in self.kinds]
+        for pattern in self.events.patterns if by_name else ():
             if not set(pattern) & set("*?[") and not any(self._is(each, pattern) for each in found):
-                if "calls" in self.kinds:
-                    found.append(LetterCandidate("calls", ("calls", pattern), pattern))
-                elif "emits" in self.kinds:
-                    found.append(LetterCandidate("emits", ("emits", pattern), pattern))
+                found.append(LetterCandidate(by_name[0], (by_name[0], pattern), pattern))
         known = {each.key for each in found}
         for kind, key, label in self.events.also:
             if kind in ("calls", "emits") and key not in known:
@@ -126,16 +120,12 @@ class LetterChooser:
             near = self._distances(trial.places)
             far = len(self._functions)
             first = min((line for _, line in trial.places), default=0)
-            ranked = sorted(
-                range(len(found)),
-                key=lambda at: (
-                    found[at].key not in trial.seen,
-                    near.get(found[at].function, far),
-                    abs((found[at].line or 0) - first),
-                ),
-            )
-            kept = set(ranked[: self.events.most])
-            found = [each for at, each in enumerate(found) if at in kept]
+
+            def rank(each: LetterCandidate) -> tuple[bool, int, int]:
+                return each.key not in trial.seen, near.get(each.function, far), abs((each.line or 0) - first)
+
+            kept = set(sorted(found, key=rank)[: self.events.most])
+            found = [each for each in found if each in kept]
         return found
 
     def refuse(self) -> LawfulError:
@@ -181,15 +171,15 @@ def _distinct(letters: list[LetterCandidate]) -> list[LetterCandidate]:
         while label in taken:
             label, number = f"{each.label} ({number})", number + 1
         taken.add(label)
-        found.append(LetterCandidate(each.kind, each.key, label, each.file, each.line, each.function))
+        found.append(replace(each, label=label))
     return found
 
 
-def alphabet_of(letters: list[LetterCandidate], error: ErrorChoice, file: str | None) -> Alphabet:
+def alphabet_of(letters: list[LetterCandidate], error: ErrorChoice) -> Alphabet:
     """The alphabet, with the error as its last letter."""
     labels = {each.label for each in letters}
     label = error.label
     while label in labels:
         label = f"{label} (error)"
-    last = LabelledEvent(label, file, error.first or None)
+    last = LabelledEvent(label, os.path.relpath(error.file) if error.file else None, error.first or None)
     return Alphabet((*(LabelledEvent(each.label, each.file, each.line) for each in letters), last))

@@ -8,7 +8,8 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -80,23 +81,24 @@ def load_file(file: str, branches: Branches | None) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
 
-    def execute() -> ModuleType:
+    with _load_errors(file):
         if branches is None:
-            spec.loader.exec_module(module)  # type: ignore[union-attr]
+            spec.loader.exec_module(module)
         else:
             exec(branches.compile(Path(file).read_bytes(), file), vars(module))
-        return module
-
-    return _guarded(execute, file)
+    return module
 
 
 def _import(name: str, where: str) -> ModuleType:
-    return _guarded(lambda: importlib.import_module(name), where, name)
+    with _load_errors(where, name):
+        return importlib.import_module(name)
 
 
-def _guarded(load: Callable[[], ModuleType], where: str, name: str = "") -> ModuleType:
+@contextmanager
+def _load_errors(where: str, name: str = "") -> Iterator[None]:
+    """Turns what goes wrong while a module is loaded into an error with its place."""
     try:
-        return load()
+        yield
     except ModuleNotFoundError as error:
         hint = "names are looked for from the current folder" if error.name and name.startswith(error.name) else None
         raise LawfulError("explain-load", f"it cannot be imported: {error}", where=where, hint=hint) from None
@@ -115,14 +117,9 @@ def _hint(holder: Any, missing: str) -> str | None:
     if isinstance(holder, FunctionType):
         return "what is inside of a function is made anew each time: name a function of a module or of a class"
     inside = vars(holder) if isinstance(holder, type | ModuleType) else {}
-    mine = getattr(holder, "__name__", None)
-    found = [
-        name
-        for name, value in inside.items()
-        if callable(value)
-        and not name.startswith("_")
-        and (isinstance(holder, type) or getattr(value, "__module__", None) == mine)
-    ]
+    found = [name for name, value in inside.items() if callable(value) and not name.startswith("_")]
+    if isinstance(holder, ModuleType):  # not what it has imported
+        found = [name for name in found if getattr(inside[name], "__module__", None) == holder.__name__]
     close = did_you_mean(missing, found)
     if close is not None:
         return f"did you mean {close}?"
@@ -163,8 +160,7 @@ def forget_shadowed(folders: Iterable[str], before: Collection[str], prepare: Ca
 
 
 def _ours(inside: list[tuple[str, str]]) -> set[str]:
-    loaded = sys.modules
-    return {name for folder, name in inside if name in loaded and not _is_in(loaded[name], folder)}
+    return {name for folder, name in inside if name in sys.modules and not _is_in(sys.modules[name], folder)}
 
 
 def _inside(folder: str) -> list[str]:

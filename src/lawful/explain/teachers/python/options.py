@@ -37,9 +37,8 @@ class EventChoice:
     def __post_init__(self) -> None:
         for kind in self.kinds or ():
             if kind not in EVENT_KINDS:
-                raise LawfulError(
-                    "explain-events", f"there are no events of kind {kind!r}", hint=", ".join(EVENT_KINDS)
-                )
+                message = f"there are no events of kind {kind!r}"
+                raise LawfulError("explain-events", message, hint=", ".join(EVENT_KINDS))
 
     def matches(self, *names: str) -> bool:
         """Does a pattern name one of these? Without patterns all are meant."""

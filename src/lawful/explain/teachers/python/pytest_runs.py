@@ -19,8 +19,6 @@ from lawful.explain.teachers.python.runner import ExecutionResult, run_to_end
 
 # Lawful reports failures itself. They must not keep pytest from running the other tests.
 _QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--maxfail=0"]
-_UNEXPECTED = "XPASS(strict)"
-
 _Hook = Generator[None, Any, None]
 
 
@@ -28,7 +26,9 @@ def run(node: str, folder: str, begin: Callable[[list[Any]], RunTally | None]) -
     """Lets pytest find and run the test with its fixtures. `begin` gets the test functions once their modules are
     loaded, and returns the tally for the run; None: nothing is run."""
     plugin = _Runs(begin)
-    code = _main([*_QUIET, "--rootdir", folder, node], plugin)
+    # Executions of other processes could not be seen.
+    alone = ["-n0"] if importlib.util.find_spec("xdist") is not None else []
+    code = int(pytest.main([*_QUIET, "--rootdir", folder, node, *alone], plugins=[plugin]))
     if not plugin.found:
         reason = "; ".join(plugin.reasons) or f"pytest ended with exit code {code}"
         hint = "its name begins with test, unless pytest is told otherwise; a function is file.py:function"
@@ -36,12 +36,6 @@ def run(node: str, folder: str, begin: Callable[[list[Any]], RunTally | None]) -
     if plugin.tally is None:
         return None
     return plugin.tally.end(complete=False, notes=plugin.notes, drawn=plugin.drew)
-
-
-def _main(arguments: list[str], plugin: object) -> int:
-    if importlib.util.find_spec("xdist") is not None:
-        arguments = [*arguments, "-n0"]  # executions of other processes could not be seen
-    return int(pytest.main(arguments, plugins=[plugin]))
 
 
 class _Runs:
@@ -149,7 +143,7 @@ class _Runs:
             if any(result.end != "done" for result, _ in self._held):
                 return True  # the test itself, as was seen
             if raised is None:
-                unexpected = ExecutionResult([], "error", runner.judge.other(), _UNEXPECTED, place)
+                unexpected = ExecutionResult([], "error", runner.judge.other(), "XPASS(strict)", place)
                 self._held = [(_ending(result, unexpected), name) for result, name in self._held]
                 return bool(self._held)
             if self._drawn:
@@ -180,8 +174,8 @@ class _Runs:
         self._drawn = self.drew = True
 
         def observed(*positional: Any, **keywords: Any) -> None:
-            given_by_hypothesis = {name: each for name, each in keywords.items() if name not in ("self", *given)}
-            shown = [f"{name}={value_text(each)}" for name, each in given_by_hypothesis.items()]
+            drawn = {name: each for name, each in keywords.items() if name not in ("self", *given)}
+            shown = [f"{name}={value_text(each)}" for name, each in drawn.items()]
             if self._now.limit_reached():
                 return
             try:

@@ -34,9 +34,7 @@ class RunTally:
     words: int | None = None
     seconds: float | None = None
     ran: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    """How many executions were `long`, `slow`, `memory`, `lost`, `died` or `unjoined`."""
-
+    counts: Counter[str] = field(default_factory=Counter)  # executions that were `long`, `slow`, `memory`, `lost`...
     unmade: int = 0
     refused: str = ""
     examples: dict[str, str] = field(default_factory=dict)
@@ -101,16 +99,14 @@ class RunTally:
         if now - self._reported_at > _EVERY:
             self.report_new()
             self._reported_at = now
-        if self.paths is not None and self.ran >= self.paths:
-            self.stopped = "paths"
-        elif self.too_many_words:
-            self.stopped = "words"
-        elif self.seconds is not None and now - self._began > self.seconds:
-            self.stopped = "seconds"
-        elif self.counts["slow"] >= _ENDLESS:
-            self.stopped = "slow"
-        elif self.counts["memory"] >= _ENDLESS:
-            self.stopped = "memory"
+        limits = {
+            "paths": self.paths is not None and self.ran >= self.paths,
+            "words": self.too_many_words,
+            "seconds": self.seconds is not None and now - self._began > self.seconds,
+            "slow": self.counts["slow"] >= _ENDLESS,
+            "memory": self.counts["memory"] >= _ENDLESS,
+        }
+        self.stopped = next((name for name, reached in limits.items() if reached), self.stopped)
         return self.stopped is not None
 
     def report_new(self) -> None:
@@ -136,9 +132,8 @@ class RunTally:
             hint = "give the inputs yourself: --inputs file.py:generator"
             raise LawfulError("explain-inputs", f"no input can be made: {self.refused}", hint=hint)
         if self.unmade:
-            what = "inputs" if self.unmade > 1 else "input"
-            said = f"{self.unmade:,} {what} could not be made: {self.refused}"
-            more["notes"] = [*more.get("notes", ()), said]
+            many = f"{self.unmade:,} {'inputs' if self.unmade > 1 else 'input'}"
+            more["notes"] = [*more.get("notes", ()), f"{many} could not be made: {self.refused}"]
         self.report_new()
         return {"end": True, **self._totals(), "stopped": self.stopped, **more}
 

@@ -16,9 +16,7 @@ class BoundRun(TeacherReport):
 
     limits: Limits
     most: int
-    executions: dict[tuple[Hashable, ...], Execution] = field(default_factory=dict)
-    """One for each word and for each way in which it ended."""
-
+    executions: dict[tuple[Hashable, ...], Execution] = field(default_factory=dict)  # by word and how it ended
     finished: bool = False
     long_example: str = ""
 
@@ -27,13 +25,11 @@ class BoundRun(TeacherReport):
         begun: tuple[Word, ...] = ((),) if self.reached or () in self.begun else self.begun
         copies = list(self.reached), list(self.warnings)
         report = TeacherReport(self.basis, *copies, self.left_out, slow=self.slow, long=self.long, begun=begun)
-        longer = list(
-            {each.word: each for each in self.executions.values() if len(each.word) > bounds.word_length}.values()
-        )
+        longer = {each.word: each.example for each in self.executions.values() if len(each.word) > bounds.word_length}
         if longer or self.long:
-            example = longer[0].example if longer else self.long_example
+            example = next(iter(longer.values()), self.long_example)
             some = "at least " if self.long else ""
-            count = len(longer) + (1 if self.long else 0)
+            count = len(longer) + bool(self.long)
             what = "words are" if count != 1 else "word is"
             text = f"{some}{count} {what} longer than {bounds.word_length} and left out, e.g. that of {example}"
             report.warnings.append(text)
@@ -55,12 +51,8 @@ class RunTotals:
     ran: int = 0
     solver: int = 0
     deaths: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    """How many executions were not as the others are: `slow`, `long`, `memory`, `lost`, `unjoined`."""
-
-    examples: dict[str, str] = field(default_factory=dict)
-    """One of each."""
-
+    counts: Counter[str] = field(default_factory=Counter)  # executions that were `slow`, `long`, `memory`...
+    examples: dict[str, str] = field(default_factory=dict)  # one of each
     died: dict[str, str] = field(default_factory=dict)
     begun: set[Word] = field(default_factory=set)
 
@@ -78,34 +70,25 @@ class RunTotals:
         return not any(self.counts[name] for name in ("slow", "memory", "lost", "unjoined"))
 
     def warnings(self, limits: Limits) -> list[str]:
-        said = {
-            "slow": f"did not end within {limits.seconds_per_execution:g} s{self._example('slow')}",
-            "lost": f"could not be watched{self._example('lost')}",
-            "unjoined": f"left threads running{self._example('unjoined')}: what they do later is not seen",
-        }
-        found = [f"{self.count(name)} {what}" for name, what in said.items() if self.counts[name]]
+        found = self._about("slow", f"did not end within {limits.seconds_per_execution:g} s")
+        found += self._about("lost", "could not be watched")
+        found += [f"{text}: what they do later is not seen" for text in self._about("unjoined", "left threads running")]
         return found + [f"the program ended its process ({how}), e.g. with {text}" for how, text in self.died.items()]
 
-    def count(self, name: str) -> str:
-        """How many there were, in words."""
+    def reached(self, stopped: str | None, limits: Limits) -> list[str]:
+        """The limits that a run came to, as sentences."""
+        found = self._about("memory", f"needed more than {limits.megabytes or 0:,} MB of memory")
+        sentences = {
+            "paths": f"stopped after {limits.paths or 0:,} paths",
+            "words": f"stopped after {limits.words or 0:,} words",
+            "seconds": f"stopped after {limits.seconds or 0:g} seconds",
+            "slow": f"stopped after {self.counts['slow']} executions that did not end",
+            "memory": f"stopped after {self.counts['memory']} executions that needed too much memory",
+        }
+        return found if stopped is None else [*found, sentences[stopped]]
+
+    def _about(self, name: str, what: str) -> list[str]:
+        """A sentence about the executions of a kind, if there were any."""
         number = self.counts[name]
-        return f"{number} {'executions' if number > 1 else 'execution'}"
-
-    def _example(self, name: str) -> str:
-        return f", e.g. that of {self.examples[name]}" if name in self.examples else ""
-
-
-def reached(stopped: str | None, limits: Limits, tally: RunTotals) -> list[str]:
-    """The limits that a run came to, as sentences."""
-    found = []
-    if tally.counts["memory"]:
-        said = f"{tally.count('memory')} needed more than {limits.megabytes:,} MB of memory"
-        found.append(f"{said}, e.g. that of {tally.examples['memory']}")
-    sentences = {
-        "paths": f"stopped after {limits.paths or 0:,} paths",
-        "words": f"stopped after {limits.words or 0:,} words",
-        "seconds": f"stopped after {limits.seconds or 0:g} seconds",
-        "slow": f"stopped after {tally.counts['slow']} executions that did not end",
-        "memory": f"stopped after {tally.counts['memory']} executions that needed too much memory",
-    }
-    return found if stopped is None else [*found, sentences[stopped]]
+        example = f", e.g. that of {self.examples[name]}" if name in self.examples else ""
+        return [f"{number} {'executions' if number > 1 else 'execution'} {what}{example}"] if number else []

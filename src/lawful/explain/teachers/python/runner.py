@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import gc
 import inspect
@@ -10,23 +11,23 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NoReturn
 
-from lawful.explain.teachers.python.execution_watch import ExecutionWatch
 from lawful.explain.teachers.python.inputs import InputCall
 from lawful.explain.teachers.python.loading import our_module
 from lawful.explain.teachers.python.recorder import (
     ExecutionCut,
+    ExecutionWatch,
     InputRefused,
     TooLong,
     TooSlow,
     WordRecorder,
     line_of,
-    opcode_at,
 )
 from lawful.sources.python.scope import Scope
 
@@ -37,8 +38,7 @@ _AGAIN = 0.1  # seconds until the alarm comes again, for a program that catches 
 @dataclass
 class ExecutionResult:
     """What became of an execution. `end`: `done`, `error`, `long` (too many events), `slow` (it did not end), `memory`
-    (it needed too much), `died` (its process did), `lost` (it could not be watched), or `unmade` (there is no such
-    input)."""
+    (it needed too much), `died` (its process did), `lost` (it could not be watched), or `unmade` (no such input)."""
 
     word: list[int]
     end: str
@@ -70,26 +70,20 @@ class FailureJudge:
         return bool(self._error["kind"] == "end")
 
     def raised(self, error: BaseException) -> bool:
-        """An exception escaped."""
-        if isinstance(error, SystemExit) and error.code in (None, 0):
-            return self.ended() or self._names_exit(error)
+        """An exception escaped. One that says that all is well fails only if it is named itself."""
         kind = self._error["kind"]
+        fine = isinstance(error, SystemExit) and error.code in (None, 0)
         if kind == "type":
-            return self._names(type(error).__mro__)
+            name, kinds = self._error["name"], type(error).__mro__
+            named = [each for each in kinds if name in (each.__name__, f"{each.__module__}.{each.__qualname__}")]
+            return any(not fine or issubclass(each, SystemExit) for each in named)
+        if fine:
+            return self.ended()
         if kind == "line":
+            place = self._raised_at(error)
             first, last, file = self._error["first"], self._error["last"], self._error["file"]
-            raised = list(_own_lines(error.__traceback__, self._scope))[-1:]
-            return any(first <= line <= last and _same(place, file) for place, line in raised)
-        return bool(kind == "exception")
-
-    def _names(self, kinds: Iterable[type]) -> bool:
-        name = self._error["name"]
-        return any(name in (each.__name__, f"{each.__module__}.{each.__qualname__}") for each in kinds)
-
-    def _names_exit(self, error: SystemExit) -> bool:
-        """Whoever names this very exception means it also where it says that all is well."""
-        kinds = [each for each in type(error).__mro__ if issubclass(each, SystemExit)]
-        return bool(self._error["kind"] == "type") and self._names(kinds)
+            return place is not None and first <= place[1] <= last and _same(place[0], file)
+        return self.other()
 
     def other(self) -> bool:
         """It failed without an exception."""
@@ -97,20 +91,17 @@ class FailureJudge:
 
     def died(self, status: int) -> bool:
         """The process ended by itself: `os._exit`, or a signal, whose number is then negative."""
-        return self.ended() if status == 0 else bool(self._error["kind"] == "exception")
+        return self.ended() if status == 0 else self.other()
 
     def place(self, error: BaseException) -> tuple[str, int] | None:
         """The line of own code in which an exception was raised."""
-        lines = list(_own_lines(error.__traceback__, self._scope))
-        return (self._scope.event_file(lines[-1][0]), lines[-1][1]) if lines else None
+        place = self._raised_at(error)
+        return None if place is None else (self._scope.event_file(place[0]), place[1])
 
-
-def _own_lines(trace: TracebackType | None, scope: Scope) -> Iterator[tuple[str, int]]:
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if scope.own(file):
-            yield file, trace.tb_lineno
-        trace = trace.tb_next
+    def _raised_at(self, error: BaseException) -> tuple[str, int] | None:
+        lines = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
+        own = [place for place in lines if self._scope.own(place[0])]
+        return own[-1] if own else None
 
 
 @functools.cache
@@ -171,7 +162,7 @@ def _by_statement(trace: TracebackType | None) -> bool:
     """Does a traceback end at a `raise`?"""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and opcode_at(trace.tb_frame.f_code, trace.tb_lasti) in _RAISING
+    return trace is not None and dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] in _RAISING
 
 
 class Runner:
@@ -184,9 +175,7 @@ class Runner:
         self.scope = scope
         self.seconds = 2.0
         self.memory = MemoryLimit()
-        self.random_state: Any = None
-        """The state of `random`, if loading the program has settled it."""
-
+        self.random_state: Any = None  # the state of `random`, if loading the program has settled it
         self.most = 1000
         self._running = False
         self._threads: set[threading.Thread] = set()

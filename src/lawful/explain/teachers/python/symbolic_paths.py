@@ -63,8 +63,7 @@ class SymbolicPaths:
         self._at = 0
         self._model: Any = None
         self._found: Any = None  # of the last question
-        self._leaves: list[Any] = []
-        self._ranges: list[tuple[int, int]] = []
+        self._leaves: list[tuple[Any, int, int]] = []  # each with its least and its greatest value within the bounds
         self._texted: int | None = None  # at which decision a text was made of a symbolic value
         self._steps = 0
 
@@ -73,7 +72,7 @@ class SymbolicPaths:
     def start(self) -> None:
         """The next path begins: the decisions are those of the stack, and then new ones."""
         self._at = 0
-        self._leaves, self._ranges = [], []
+        self._leaves = []
         self._texted = None
         self._steps = 0
         if self._model is None:
@@ -120,7 +119,7 @@ class SymbolicPaths:
         if near and self._solve(*near) == z3.sat:
             model = self._found
         choices = [each.chosen for each in self._decisions if isinstance(each.asked, int)]
-        return ConcreteLeaves(choices, [_value(model.eval(leaf, model_completion=True)) for leaf in self._leaves])
+        return ConcreteLeaves(choices, [_value(model.eval(leaf, model_completion=True)) for leaf, _, _ in self._leaves])
 
     # -- leaves -----------------------------------------------------------------------------------
 
@@ -130,7 +129,7 @@ class SymbolicPaths:
     def integer(self, values: Sequence[int]) -> Any:
         low, high = min(values), max(values)
         leaf = z3.Int(f"n{len(self._leaves)}")
-        self._leaf(leaf, low, high)
+        self._leaves.append((leaf, low, high))
         if self._small:
             inside = z3.And(leaf >= low, leaf <= high)
             self._decide(inside, lambda: self._feasible(inside, [True]))
@@ -138,12 +137,8 @@ class SymbolicPaths:
 
     def boolean(self) -> Any:
         leaf = z3.Bool(f"b{len(self._leaves)}")
-        self._leaf(leaf, 0, 1)
+        self._leaves.append((leaf, 0, 1))
         return SymbolicBool(leaf, self)
-
-    def _leaf(self, leaf: Any, low: int, high: int) -> None:
-        self._leaves.append(leaf)
-        self._ranges.append((low, high))
 
     # -- forks ------------------------------------------------------------------------------------
 
@@ -182,8 +177,7 @@ class SymbolicPaths:
 
     def _near(self) -> list[Any]:
         """That inputs are within their bounds."""
-        ranges = zip(self._leaves, self._ranges, strict=True)
-        return [z3.And(leaf >= low, leaf <= high) for leaf, (low, high) in ranges if z3.is_int(leaf)]
+        return [z3.And(leaf >= low, leaf <= high) for leaf, low, high in self._leaves if z3.is_int(leaf)]
 
     def concretise(self, term: Any, operation: str) -> int:
         """One value of a term, for an operation that has no symbolic form. The others are given up."""
@@ -262,25 +256,20 @@ class ConcreteLeaves:
     """The decisions of a path with concrete numbers: builds the input that takes it."""
 
     def __init__(self, choices: list[int], values: list[Any]) -> None:
-        self._choices, self._values = choices, values
-        self._choice = self._value = 0
+        self._known = choices, values
+        self._choices, self._values = iter(choices), iter(values)
 
     def again(self) -> ConcreteLeaves:
-        return ConcreteLeaves(self._choices, self._values)
+        return ConcreteLeaves(*self._known)
 
     def choice(self, count: int) -> int:
-        self._choice += 1
-        return self._choices[self._choice - 1]
+        return next(self._choices)
 
     def integer(self, values: Sequence[int]) -> int:
-        return int(self._leaf())
+        return int(next(self._values))
 
     def boolean(self) -> bool:
-        return bool(self._leaf())
-
-    def _leaf(self) -> Any:
-        self._value += 1
-        return self._values[self._value - 1]
+        return bool(next(self._values))
 
 
 def _value(term: Any) -> Any:

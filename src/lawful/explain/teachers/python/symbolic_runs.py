@@ -18,7 +18,6 @@ _FORKS = {False: 100, True: 400}  # of a path: with any numbers, and with small 
 def run_paths(function: Callable[..., Any], scope: InputScope, bound: int, tally: RunTally) -> dict[str, Any]:
     """Runs the function along all its paths. Where some do not end, numbers are kept within the bound after all."""
     exploration = our_module("lawful.explain.teachers.python.symbolic_paths")
-
     checks = 0
     notes: list[str] = []
     complete = False
@@ -72,7 +71,6 @@ def _one_path(
 ) -> int:
     """Runs one path; 1 if it was given up for its depth."""
     exploration = our_module("lawful.explain.teachers.python.symbolic_paths")
-
     runner = tally.runner
     ended: list[BaseException] = []
 
@@ -91,16 +89,11 @@ def _one_path(
     cut = ended[0] if ended else None
     if isinstance(cut, TooSlow):
         paths.restore()
-    if isinstance(cut, exploration.OutOfBounds):
-        return 0
     if isinstance(cut, InputRefused):
         tally.add(symbolic, "")
-        return 0
-    if isinstance(cut, exploration.Diverged):
-        problems.diverged += 1
-        return 0
-    if isinstance(cut, exploration.TooManyForks):
-        return 1
+    problems.diverged += isinstance(cut, exploration.Diverged)
+    if cut is not None and not isinstance(cut, TooSlow):
+        return int(isinstance(cut, exploration.TooManyForks))
     solution = paths.solution()
     call = scope.built(solution.again)
     # With an input of real numbers the same must happen, or else the program looked behind the symbolic ones.

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from lawful.errors import LawfulError
 
+_GIVE_INPUTS = "give the inputs yourself: --inputs file.py:generator"
 _LETTERS = "abc"
 _NONE = type(None)
 _SEQUENCES: dict[Any, Callable[[Any], Any]] = {
@@ -181,12 +182,9 @@ class _DomainBuilder:
         if annotation is bool:
             return BooleanDomain((False, True))
         if annotation is int:
-            small = [0, *(value * sign for value in range(1, bound + 1) for sign in (1, -1))]
-            return IntegerDomain(tuple(small) if alone else tuple(range(max(bound, 1))))
+            return IntegerDomain(_around_zero(bound) if alone else tuple(range(max(bound, 1))))
         if annotation is float:
-            return ListedDomain(
-                tuple(half / 2 for half in (0, *(n * s for n in range(1, 2 * bound + 1) for s in (1, -1))))
-            )
+            return ListedDomain(tuple(half / 2 for half in _around_zero(2 * bound)))
         if annotation in (str, bytes):
             texts = ("".join(each) for length in range(bound + 1) for each in product(_LETTERS, repeat=length))
             return ListedDomain(tuple(texts if annotation is str else (text.encode() for text in texts)))
@@ -215,10 +213,8 @@ class _DomainBuilder:
         if origin in _SEQUENCES:
             return sequences(item(first), self.bound, _SEQUENCES[origin])
         if origin in _SETS:
-            make = _SETS[origin]
-            return SetDomain(
-                item(first), ListedDomain((None,)), self.bound, lambda pairs: make(key for key, _ in pairs)
-            )
+            nothing, make = ListedDomain((None,)), _SETS[origin]
+            return SetDomain(item(first), nothing, self.bound, lambda pairs: make(key for key, _ in pairs))
         if origin in _DICTS:
             return SetDomain(item(first), item(arguments[1] if arguments else int), self.bound, dict)
         if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
@@ -242,11 +238,12 @@ class _DomainBuilder:
 
     def _refused(self, annotation: Any) -> LawfulError:
         shown = getattr(annotation, "__qualname__", None) or str(annotation)
-        return LawfulError(
-            "explain-inputs",
-            f"{self.name}: Lawful does not know small values of {shown}",
-            hint="give the inputs yourself: --inputs file.py:generator",
-        )
+        message = f"{self.name}: Lawful does not know small values of {shown}"
+        return LawfulError("explain-inputs", message, hint=_GIVE_INPUTS)
+
+
+def _around_zero(most: int) -> tuple[int, ...]:
+    return (0, *(value * sign for value in range(1, most + 1) for sign in (1, -1)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,8 +268,7 @@ def parameters(function: Callable[..., Any], where: str, owner: type | None = No
         hints = typing.get_type_hints(source)
     except Exception as error:
         message = f"{where}: its annotations cannot be read: {type(error).__name__}: {error}"
-        hint = "give the inputs yourself: --inputs file.py:generator"
-        raise LawfulError("explain-inputs", message, hint=hint) from None
+        raise LawfulError("explain-inputs", message, hint=_GIVE_INPUTS) from None
     found: list[InputParameter] = []
     left_out = False
     for position, each in enumerate(signature.parameters.values()):
@@ -289,11 +285,8 @@ def parameters(function: Callable[..., Any], where: str, owner: type | None = No
             left_out = True  # it keeps its default; what follows is given by name
             continue
         else:
-            raise LawfulError(
-                "explain-inputs",
-                f"{where}: nothing says what {each.name!r} can be",
-                hint=f"annotate it, as in {each.name}: list[int], or give the inputs: --inputs file.py:generator",
-            )
+            hint = f"annotate it, as in {each.name}: list[int], or give the inputs: --inputs file.py:generator"
+            raise LawfulError("explain-inputs", f"{where}: nothing says what {each.name!r} can be", hint=hint)
         if left_out and kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
             kind = inspect.Parameter.KEYWORD_ONLY
         found.append(InputParameter(each.name, kind, annotation))

@@ -19,7 +19,7 @@ def executions(teacher: OneRunTeacher, bounds: Bounds) -> Iterator[Execution]:
     formula = teacher._export(teacher._unwinding().room)
     if formula is not None:
         try:
-            while formula.length and formula.solve([-formula.fails, formula.at_most(bounds.word_length)]):
+            while formula.solve([-formula.fails, formula.at_most(bounds.word_length)]):
                 word = formula.found()
                 formula.add([formula.fails, *differs(formula.length, len(word)), *formula.apart(word)])
                 yield Execution(word, False)

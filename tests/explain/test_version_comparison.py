@@ -12,7 +12,7 @@ from explain.toys import Toy, ToyRuns
 from lawful.errors import LawfulError
 from lawful.explain.automata import words
 from lawful.explain.bounds import Range
-from lawful.explain.compared_program import ComparedProgram, FixedEndings, ObservedEndings
+from lawful.explain.compared_program import ComparedProgram, ObservedEndings
 from lawful.explain.comparison import Comparison, Side
 from lawful.explain.learning_run import LearnerName, SearchSettings, relative_to_cwd
 from lawful.explain.teacher import Alphabet, Basis, Bounds, Execution, LabelledEvent, Limits, TeacherReport, Word
@@ -40,7 +40,7 @@ def spelled(comparison: Comparison, side: Side) -> set[str]:
 
 
 def shown(toy: Toy, before: str = "") -> ComparedProgram:
-    return FixedEndings({"error": ExecutionsTeacher(toy)}, lambda file: before + file)
+    return ComparedProgram({"error": ExecutionsTeacher(toy)}, lambda file: before + file)
 
 
 def compared(
@@ -218,8 +218,8 @@ def test_limits_and_warnings_name_the_version() -> None:
         toy.report.warnings.append("something happened")
     first.report.warnings.append("not deterministic")
     teachers = [
-        FixedEndings({"error": ExecutionsTeacher(first, Limits(words=1))}, relative_to_cwd),
-        FixedEndings({"error": ExecutionsTeacher(second)}, relative_to_cwd),
+        ComparedProgram({"error": ExecutionsTeacher(first, Limits(words=1))}, relative_to_cwd),
+        ComparedProgram({"error": ExecutionsTeacher(second)}, relative_to_cwd),
     ]
     found = diff(("OLD", "NEW"), teachers)
     assert found.reached == ("OLD: stopped after 1 words",) and not found.complete
@@ -230,8 +230,8 @@ def test_limits_and_warnings_name_the_version() -> None:
 def test_a_difference_of_samples_is_said_to_be_one() -> None:
     first, second = Toy("ab", always("a!", "b!")), Toy("ab", always("a!", "b!"))
     teachers = [
-        FixedEndings({"error": ExecutionsTeacher(first, Limits(words=1))}, relative_to_cwd),
-        FixedEndings({"error": ExecutionsTeacher(second)}, relative_to_cwd),
+        ComparedProgram({"error": ExecutionsTeacher(first, Limits(words=1))}, relative_to_cwd),
+        ComparedProgram({"error": ExecutionsTeacher(second)}, relative_to_cwd),
     ]
     found = diff(("OLD", "NEW"), teachers)
     assert not found.same and not found.complete and "not all executions were seen" in found.warnings[-1]

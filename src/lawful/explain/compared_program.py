@@ -1,8 +1,7 @@
-"""The versions that are compared. Each kind of end, such as an exception, has a teacher of its own."""
+"""The versions to compare. Each kind of end, such as an exception, has a teacher of its own."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +26,15 @@ END = "end"  # the kind of an execution that comes to its end; the others are er
 RepeatedRun = tuple[tuple[str, ...], str]  # what an execution did: the labels of its events, and its kind of end
 
 
-class ComparedProgram(ABC):
-    """One of the versions that are compared. `naming` is how its files are shown, `source` what runs for it."""
+class ComparedProgram:
+    """One of the versions that are compared: for each kind of end, a teacher to which that is the error.
 
-    def __init__(self, naming: Naming, folder: str, source: ExecutionSource | None) -> None:
+    `naming` is how its files are shown, `source` what runs for it, if it is a Python program."""
+
+    def __init__(
+        self, kinds: Mapping[str, Teacher], naming: Naming, folder: str = ".", source: ExecutionSource | None = None
+    ) -> None:
+        self._kinds = kinds
         self.naming = naming
         self._folder = folder
         self._source = source
@@ -52,42 +56,24 @@ class ComparedProgram(ABC):
         except OSError:
             return ()
 
-    @abstractmethod
     def teachers(self, unwind: int, longest: int) -> Mapping[str, Teacher]:
-        """For each kind of end, a teacher to which that is the error. To find out which there are may run the program
-        on inputs of this size, for words up to this length."""
+        """The teachers. To find them may run the program on inputs of this size, for words up to this length."""
+        return self._kinds
 
     def so_far(self, unwind: int, longest: int) -> Mapping[str, Teacher] | None:
         """The same from the executions before an interruption, if there were any."""
         return None
 
     def repeated(self, inputs: Sequence[str], unwind: int) -> Mapping[str, RepeatedRun]:
-        """What it does on inputs that an execution of another version had, as far as it can be found out."""
+        """What it does on inputs that an execution of another version had, if it can be run on them."""
         return {}
-
-
-class FixedEndings(ComparedProgram):
-    """A program of which it is known how it ends: in an error that was chosen; a C program by an assertion, or well."""
-
-    def __init__(
-        self,
-        kinds: Mapping[str, Teacher],
-        naming: Naming,
-        folder: str = ".",
-        source: ExecutionSource | None = None,
-    ) -> None:
-        super().__init__(naming, folder, source)
-        self._kinds = kinds
-
-    def teachers(self, unwind: int, longest: int) -> Mapping[str, Teacher]:
-        return self._kinds
 
 
 class ObservedEndings(ComparedProgram):
     """A program whose executions show how it ends: well, or with which error."""
 
     def __init__(self, source: ExecutionSource, limits: Limits, naming: Naming, folder: str = ".") -> None:
-        super().__init__(naming, folder, source)
+        super().__init__({}, naming, folder, source)
         self._executions = source
         self._all = ExecutionsTeacher(source, limits)
         self._found: set[Bounds] = set()

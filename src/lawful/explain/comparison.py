@@ -26,9 +26,7 @@ class OtherVersion:
 class Witness(WordExample):
     """A word of a side, and what other versions do there."""
 
-    certain: bool = True
-    """Whether the others certainly lack it: none of their executions that was cut off could have it."""
-
+    certain: bool = True  # whether none of the others' executions that were cut off could have it
     elsewhere: tuple[OtherVersion, ...] = ()
 
 
@@ -58,9 +56,7 @@ class Comparison:
 
     kind: Literal["diff", "merge"]
     target: str | None
-    versions: Mapping[str, str]
-    """What each version is called, by its part in this: old and new, or base, a, b and merged."""
-
+    versions: Mapping[str, str]  # their names, by their parts: old and new, or base, a, b and merged
     alphabet: Alphabet  # its last letters are how executions end
     bounds: Bounds
     sides: tuple[Side, ...]

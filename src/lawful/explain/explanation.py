@@ -22,9 +22,7 @@ class PictureEdge:
     dominating: bool = False  # whether its event is part of every failing word
     file: str | None = None
     line: int | None = None
-    word: Word | None = None
-    """A failing word that takes this edge and that an execution has; None if none was found within the bounds."""
-
+    word: Word | None = None  # a failing word that takes this edge and that an execution has, if one was found
     example: str | None = None  # the input of an execution with this word, where it has one
 
 
@@ -37,9 +35,7 @@ class Picture:
     edges: tuple[PictureEdge, ...]
     dominating: tuple[int, ...] = ()  # letters that every accepted word has: the edges to draw bold
     doomed: tuple[int, ...] = ()  # states from which the error is inevitable: drawn with a D
-    doomed_reading: Reading = "paper"
-    """What that means: the program's reading needs all executions, also those that do not fail."""
-
+    doomed_reading: Reading = "paper"  # the program's reading needs all executions, also those that do not fail
     story: Word = ()  # the longest sequence of events that all accepted words have in common, in this order
 
     @property
@@ -75,8 +71,7 @@ class WordExample:
 
     word: Word
     example: str | None = None
-    errors: tuple[str, ...] = ()
-    """The types of the exceptions that executions with this word end in, where there are such."""
+    errors: tuple[str, ...] = ()  # the types of the exceptions that executions with this word end in
 
 
 @dataclass(frozen=True)
@@ -104,21 +99,15 @@ class Explanation:
     learner: str = "words"
     converged: bool = True  # whether longer words changed nothing more; true too where the bounds were fixed
     interrupted: bool = False  # whether this is only the best there was when the user pressed Ctrl-C
-    ends: bool = False
-    """Whether the "error" is the program's end: this explains a program, not an error (`--error end`)."""
-
+    ends: bool = False  # whether the program's end takes the place of the error (`--explain-end`)
     reached: tuple[str, ...] = ()  # limits that were reached, each a sentence
     warnings: tuple[str, ...] = ()
     counts: QueryCounts = field(default_factory=QueryCounts)
     iterations: int = 1  # pairs of bounds that were tried
     first_length: int = 1  # the word length with which the search began, the least that a failing word could have
     seconds: float = 0.0
-    snapshots: tuple[Snapshot, ...] = ()
-    """The automaton of each pair of bounds, in the order in which they were tried, the last one included."""
-
-    ways: tuple[WordExample, ...] = ()
-    """Failing words, the shortest first; at most as many as a reader could look at."""
-
+    snapshots: tuple[Snapshot, ...] = ()  # of each pair of bounds, in the order in which they were tried
+    ways: tuple[WordExample, ...] = ()  # failing words, the shortest first; at most as many as a reader could look at
     ways_total: int | None = None  # how many failing words there are within the bounds
     failures: tuple[FailurePlace, ...] = ()
     """With which errors and where executions fail, the most frequent first; empty where executions do not tell. A word
@@ -181,22 +170,21 @@ def picture_json(picture: Picture, alphabet: Alphabet) -> dict[str, Any]:
     rows = [[sink if target is None else target for target in row] for row in picture.table(len(alphabet))]
     return {
         "states": picture.states,
-        "edges": [_edge_json(edge, alphabet) for edge in picture.edges],
+        "edges": [
+            {
+                "from": edge.source,
+                "event": alphabet.events[edge.letter].label,
+                "to": edge.target,
+                "dominating": edge.dominating,
+                "file": edge.file,
+                "line": edge.line,
+                "word": None if edge.word is None else list(alphabet.spelled(edge.word)),
+                "input": edge.example,
+            }
+            for edge in picture.edges
+        ],
         "initial": picture.initial,
         "accepting": list(picture.accepting),
         "transitions": [*rows, [sink] * len(alphabet)],
         "dominating": list(alphabet.spelled(picture.dominating)),
-    }
-
-
-def _edge_json(edge: PictureEdge, alphabet: Alphabet) -> dict[str, Any]:
-    return {
-        "from": edge.source,
-        "event": alphabet.events[edge.letter].label,
-        "to": edge.target,
-        "dominating": edge.dominating,
-        "file": edge.file,
-        "line": edge.line,
-        "word": None if edge.word is None else list(alphabet.spelled(edge.word)),
-        "input": edge.example,
     }

@@ -25,13 +25,11 @@ class ExplainSettings:
     """Which kinds of events: entries, branches, calls, emits (Python) or learn (C); none: what the program suggests."""
 
     error: str | None = None  # an exception, an assertion by its line, `end`; None: whatever goes wrong
-    inputs: object = None
-    """The inputs of a Python function: `file.py:name`, or such a thing itself: an iterable, a strategy, a function."""
-
+    inputs: object = None  # of a Python function: `file.py:name`, or an iterable, a strategy, a function
     way: ExplorationWay = "auto"  # how a Python program is explored
-    teacher: TeacherName = "one-run"
-    """How a C program is explored: one symbolic run, or a model checker's process for each question."""
-
+    teacher: TeacherName = (
+        "one-run"  # how a C program is explored: one symbolic run, or a process of CBMC for each question
+    )
     samples: int = 2000  # how many inputs a Python program is tested on, where not all can be tried
     seed: int = 0  # of the choice of these
     include: tuple[str, ...] = ()  # folders in which the headers of a C program are looked for

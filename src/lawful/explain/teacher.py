@@ -28,8 +28,7 @@ class Alphabet:
     """The events that words are made of. The last is the error: an assertion, an exception, a failed test, the end."""
 
     events: tuple[LabelledEvent, ...]
-    ends: int = 1
-    """How many of the last letters are ends. A teacher has one, the error; a comparison of versions has several."""
+    ends: int = 1  # how many of the last letters are ends: one, the error, or several where versions are compared
 
     def __post_init__(self) -> None:
         labels = self.labels
@@ -149,8 +148,7 @@ class TeacherReport:
     left_out: bool = False  # some executions have unknown words: they were cut off, too long, or lost
     slow: int = 0  # executions cut off by their time limit
     long: int = 0  # executions cut off because they had far more events than a word may have
-    begun: tuple[Word, ...] = ()
-    """The known beginnings of the words of executions that were cut off; the empty word if nothing is known."""
+    begun: tuple[Word, ...] = ()  # how the words of executions that were cut off begin; the empty word: not known
 
     @property
     def partial(self) -> bool:

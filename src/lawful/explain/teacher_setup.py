@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from lawful.errors import LawfulError, TraceError
-from lawful.explain.compared_program import END, ComparedProgram, FixedEndings, ObservedEndings
+from lawful.explain.compared_program import END, ComparedProgram, ObservedEndings
 from lawful.explain.learning_run import Naming
 from lawful.explain.settings import ExplainSettings
 from lawful.explain.targets import CTarget, Function, PytestTarget, PythonTarget, target_of
@@ -53,7 +53,7 @@ def compared_program(
         naming = naming_in(project, shown)
         if settings.error is None:
             return ObservedEndings(source, settings.limits, naming, project)
-        return FixedEndings({settings.error: ExecutionsTeacher(source, settings.limits)}, naming, project, source)
+        return ComparedProgram({settings.error: ExecutionsTeacher(source, settings.limits)}, naming, project, source)
     kinds: dict[str, Teacher] = {}
     missing: LawfulError | None = None
     for kind in (ASSERT, ABORT, END) if settings.error is None else (settings.error,):
@@ -66,7 +66,7 @@ def compared_program(
     if missing is not None and not kinds:
         raise missing
     project = os.path.dirname(found.file)
-    return FixedEndings(kinds, naming_in(project, shown), project)
+    return ComparedProgram(kinds, naming_in(project, shown), project)
 
 
 def teacher_of_traces(failing: Sequence[str], passing: Sequence[str], settings: ExplainSettings) -> Teacher:

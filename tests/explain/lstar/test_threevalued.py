@@ -9,9 +9,8 @@ import pytest
 
 from explain.lstar.listed_teachers import Knowing, Listed, random_executions, random_target
 from lawful.explain.automata import Automaton, live, minimise, words
-from lawful.explain.lstar import LearningInterrupted, TableLearner, ThreeValuedLearner, sat_fitting
-from lawful.explain.lstar.sample import Partial, Sample, merged
-from lawful.explain.lstar.sat_fitting import Fitting, different
+from lawful.explain.lstar import LearningInterrupted, TableLearner, ThreeValuedLearner
+from lawful.explain.lstar.sample import Fitting, Partial, Sample, different, merged, solver
 from lawful.explain.teacher import Bounds, Execution, MembershipAnswer, QueryCounts, Word
 from lawful.explain.teachers.executions import ExecutionsTeacher
 
@@ -101,7 +100,7 @@ def test_the_smallest(seed: int) -> None:
 
 
 def fitted(sample: Sample, states: int) -> Partial | None:
-    make = sat_fitting.solver()
+    make = solver()
     assert make is not None
     fitting = Fitting(sample, states, make)
     try:
@@ -126,7 +125,7 @@ def test_both_ways_to_fit_a_sample(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_solver_follows_a_sample_that_grows(seed: int) -> None:
-    dice, make = random.Random(seed), sat_fitting.solver()
+    dice, make = random.Random(seed), solver()
     assert make is not None
     fails, goes_on = known(random_executions(dice, 2, most=20, longest=5))
     sample = Sample()

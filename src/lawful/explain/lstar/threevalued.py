@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lawful.explain.automata import Automaton
 from lawful.explain.lstar.learner import AutomatonLearner, CachedQueries, ConjectureWatcher
-from lawful.explain.lstar.sample import Partial, Sample, merged
-from lawful.explain.lstar.sat_fitting import Fitting, OutOfConflicts, different, solver
+from lawful.explain.lstar.sample import Fitting, OutOfConflicts, Partial, Sample, different, merged, solver
 from lawful.explain.teacher import MembershipAnswer, Teacher
 
 _LARGEST = 2_000_000  # nodes times pairs of states that the solver still gets: some hundred bytes each

@@ -88,43 +88,29 @@ def _kept(node: c_ast.Node, name: str) -> c_ast.Node:
     return node
 
 
-NONDETERMINISTIC: dict[str, str] = {
-    "bool": "_Bool",
-    "_Bool": "_Bool",
+_NAMES = {
+    "_Bool": "bool _Bool",
     "char": "char",
-    "schar": "signed char",
-    "uchar": "unsigned char",
-    "unsigned_char": "unsigned char",
-    "short": "short",
-    "ushort": "unsigned short",
-    "int": "int",
-    "uint": "unsigned int",
-    "unsigned": "unsigned int",
-    "unsigned_int": "unsigned int",
-    "long": "long",
-    "ulong": "unsigned long",
-    "longlong": "long long",
-    "ulonglong": "unsigned long long",
+    "signed char": "schar s8",
+    "unsigned char": "uchar unsigned_char u8",
+    "short": "short s16",
+    "unsigned short": "ushort u16",
+    "int": "int s32",
+    "unsigned int": "uint unsigned unsigned_int u32",
+    "long": "long loff_t s64",
+    "unsigned long": "ulong size_t sector_t u64",
+    "long long": "longlong",
+    "unsigned long long": "ulonglong",
     "float": "float",
     "double": "double",
-    "size_t": "unsigned long",
-    "sector_t": "unsigned long",
-    "loff_t": "long",
-    "u8": "unsigned char",
-    "u16": "unsigned short",
-    "u32": "unsigned int",
-    "u64": "unsigned long",
-    "s8": "signed char",
-    "s16": "short",
-    "s32": "int",
-    "s64": "long",
 }
-"""The types of `__VERIFIER_nondet_*` and `nondet_*`, where the program does not declare them."""
+# The types of `__VERIFIER_nondet_*` and `nondet_*`, where the program does not declare them.
+_NONDETERMINISTIC = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 
 
 def by_name(function: str) -> Scalar | None:
     """The type that a function's name promises."""
     for prefix in ("__VERIFIER_nondet_", "nondet_"):
-        if function.startswith(prefix) and function.removeprefix(prefix) in NONDETERMINISTIC:
-            return _named(NONDETERMINISTIC[function.removeprefix(prefix)].split())
+        if function.startswith(prefix) and function.removeprefix(prefix) in _NONDETERMINISTIC:
+            return _named(_NONDETERMINISTIC[function.removeprefix(prefix)].split())
     return None

@@ -6,8 +6,8 @@ import re
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from pysat.solvers import Solver
 
@@ -27,14 +27,13 @@ class SolverTimeout(Exception):
     """The seconds that the solver was given are over."""
 
 
-@dataclass
-class _InputBits:
-    """An input that may be taken: its bits, whether it is, and after how many others."""
+class _InputBits(NamedTuple):
+    """An input that may be taken: its number, its bits, whether it is taken, and after how many others."""
 
     number: int
-    value: list[int] = field(default_factory=list)
-    mark: list[int] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)
+    value: list[int]
+    mark: int
+    at: list[int]
 
 
 class Formula:
@@ -56,7 +55,7 @@ class Formula:
 
     def _take(self, names: Iterable[tuple[str, list[str]]]) -> None:
         places: dict[int, list[int]] = {}
-        taken: dict[tuple[int, int], _InputBits] = {}
+        inputs: dict[tuple[str, str], dict[str, list[int]]] = {}  # by number and call
         self.length: list[int] = []
         self.fails = -self.true
         for name, given in names:
@@ -71,11 +70,13 @@ class Formula:
             elif said["what"] == "fails":
                 self.fails = bits[0]
             else:
-                key = (int(said["number"]), int(said["frame"]))
-                one = taken.setdefault(key, _InputBits(key[0]))
-                setattr(one, said["part"], bits)
+                inputs.setdefault((said["number"], said["frame"]), {})[said["part"]] = bits
         self.letters = [places[place] for place in range(len(places)) if place in places]
-        self._inputs = [one for one in taken.values() if one.mark and one.at]
+        self._inputs = [
+            _InputBits(int(number), parts.get("value", []), parts["mark"][0], parts["at"])
+            for (number, _), parts in inputs.items()
+            if parts.get("mark") and parts.get("at")
+        ]
 
     def new(self) -> int:
         """A variable of our own."""
@@ -127,7 +128,7 @@ class Formula:
         """The literals that make an execution have this word."""
         failed = word[-1:] == (self.error,)
         spelling = self.spelling(word[:-1] if failed else word)
-        if spelling is None or not self.length:
+        if spelling is None:
             return None
         return [self.fails if failed else -self.fails, *equal(self.length, len(word)), *spelling]
 
@@ -141,8 +142,6 @@ class Formula:
 
     def failures(self, length: int, seconds: float | None = None) -> Iterator[Word]:
         """The failing words that were not enumerated before."""
-        if not self.length:
-            return
         while self.solve([self._blocking, self.fails, self.at_most(length)], seconds):
             word = self.found()
             self.add([-self._blocking, *differs(self.length, len(word)), *self.apart(word[:-1])])
@@ -161,16 +160,16 @@ class Formula:
         # A taken input is marked, but a marked one need not be taken: each is tried without.
         sure: set[int] = set()
         while True:
-            marked = [one for one in self._inputs if self.holds(one.mark[0])]
-            doubtful = next((one for one in marked if one.mark[0] not in sure), None)
+            marked = [one for one in self._inputs if self.holds(one.mark)]
+            doubtful = next((one for one in marked if one.mark not in sure), None)
             if doubtful is None:
                 break
             model = self._model
-            if self.solve([*fixed, -doubtful.mark[0]]):
-                fixed.append(-doubtful.mark[0])
+            if self.solve([*fixed, -doubtful.mark]):
+                fixed.append(-doubtful.mark)
             else:
                 self._model = model
-                sure.add(doubtful.mark[0])
+                sure.add(doubtful.mark)
         taken = sorted(marked, key=lambda one: self.number(one.at))
         return [(one.number, "".join("1" if self.holds(bit) else "0" for bit in reversed(one.value))) for one in taken]
 
@@ -178,11 +177,11 @@ class Formula:
         """Makes the inputs small, one after the other, and gives what then has to be assumed."""
         done: set[int] = set()
         while True:
-            marked = [one for one in self._inputs if self.holds(one.mark[0]) and one.mark[0] not in done]
+            marked = [one for one in self._inputs if self.holds(one.mark) and one.mark not in done]
             if not marked:
                 return fixed
             one = min(marked, key=lambda one: self.number(one.at))
-            done.add(one.mark[0])
+            done.add(one.mark)
             model = self._model
             for kept in _SIZES:
                 high = one.value[kept:]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pycparser import c_ast
 
@@ -23,16 +22,9 @@ TakenInputs = Sequence[tuple[int, str]]
 """Inputs in the order in which they were taken: each its number, and its bits, the highest first."""
 
 
-class InputShape(Protocol):
-    """How inputs make up a value."""
-
-    def read(self, given: TakenInputs, at: int, deep: int) -> tuple[str, int]:
-        """The value that begins with this input, and which input comes after it."""
-
-
 @dataclass(frozen=True)
 class ScalarShape:
-    """A value that is one input."""
+    """A value that is one input. `read` gives the value that begins with this input, and the number of the next."""
 
     input: int
     type: Scalar
@@ -73,6 +65,9 @@ class CompoundShape:
             text, at = shape.read(given, at, deep)
             texts.append(text if name is None else f"{name} = {text}")
         return f"{{{', '.join(texts)}}}", at
+
+
+InputShape = ScalarShape | PointerShape | CompoundShape
 
 
 @dataclass(frozen=True)

@@ -55,14 +55,18 @@ class OneRunTeacher(CTeacher):
         return known
 
     def _export(self, room: int) -> Formula | None:
-        """Has CBMC write the formula. CBMC writes none if it finds that no execution ends."""
+        """Has CBMC write the formula. CBMC writes none, or one without a word's length, if no execution ends."""
 
         def ask(arguments: list[str]) -> Formula | None:
             cnf = Path(arguments[0]).with_suffix(".cnf")
             ran = self.cbmc.run([*arguments, "--dimacs", "--outfile", str(cnf)], self._seconds_left())
             if ran.returncode not in (0, 10):
                 raise failed(ran)
-            return Formula(cnf, self.alphabet.error) if cnf.exists() else None
+            formula = Formula(cnf, self.alphabet.error) if cnf.exists() else None
+            if formula is not None and not formula.length:
+                formula.close()
+                return None
+            return formula
 
         definitions = queries.open_word(room, self.alphabet.error)
         formula: Formula | None = self._run_cbmc(definitions, ask, ["--slice-formula"])
@@ -119,7 +123,7 @@ class OneRunTeacher(CTeacher):
             formula = self._unwinding().formula
             spelling = formula.spelling(word) if formula is not None else None
             answer = False
-            if formula is not None and spelling is not None and formula.length and len(word) <= self.bounds.word_length:
+            if formula is not None and spelling is not None and len(word) <= self.bounds.word_length:
                 self.counts.membership_worked += 1
                 long_enough = self._longer(formula, len(word))
                 answer = self._solve(formula, [formula.at_most(self.bounds.word_length), long_enough, *spelling])
@@ -173,7 +177,7 @@ class OneRunTeacher(CTeacher):
     def _missed_failure(self, known: _Unwound, automaton: Automaton) -> Word | None:
         """A failure that the automaton does not accept."""
         formula = known.formula
-        if formula is None or not formula.length:
+        if formula is None:
             return None
         self.counts.conjectures_worked += 1
         error, length = self.alphabet.error, self.bounds.word_length
@@ -193,7 +197,7 @@ class OneRunTeacher(CTeacher):
     def _denied_counterexample(self, known: _Unwound, automaton: Automaton) -> Counterexample | None:
         """An accepted word that an execution begins with and does not fail after."""
         formula = known.formula
-        if formula is None or not formula.length:
+        if formula is None:
             return None
         error, length = self.alphabet.error, self.bounds.word_length
         active, states = formula.running(automaton, length - 1)
@@ -238,7 +242,7 @@ class OneRunTeacher(CTeacher):
     def passing_states(self, automaton: Automaton) -> frozenset[int]:
         """Looks for executions that do not fail, each through a state that none came through before."""
         formula = self._unwinding().formula
-        if formula is None or not formula.length:
+        if formula is None:
             return frozenset()
         active, states = formula.running(automaton, self.bounds.word_length)
         places = [formula.new() for _ in states]

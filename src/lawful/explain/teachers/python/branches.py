@@ -53,10 +53,9 @@ class Branches:
         """The letters are known."""
         self._letters = [self._recorder.letters.get(arm.key) for arm in self.arms]
 
-    def compile(self, source: bytes | str | ast.Module, file: str) -> CodeType:
+    def compile(self, source: bytes, file: str) -> CodeType:
         """Code of a module in which each arm records that it is taken."""
-        tree = source if isinstance(source, ast.Module) else ast.parse(source, file)
-        made = ast.fix_missing_locations(_Instrument(self.arms, file).visit(tree))
+        made = ast.fix_missing_locations(_Instrument(self.arms, file).visit(ast.parse(source, file)))
         code: CodeType = compile(made, file, "exec", dont_inherit=True)
         return code
 
@@ -65,11 +64,9 @@ class Branches:
         sys.meta_path.insert(0, _Finder(self, own))
 
     def _tested(self, first: int, value: object) -> bool:
-        if value:
-            self._taken(first)
-            return True
-        self._taken(first + 1)
-        return False
+        true = bool(value)
+        self._taken(first if true else first + 1)
+        return true
 
     def _taken(self, arm: int) -> None:
         letter = self._letters[arm] if arm < len(self._letters) else None
@@ -90,12 +87,10 @@ class _Instrument(ast.NodeTransformer):
         return first
 
     def _test(self, node: ast.expr, first: int) -> ast.expr:
-        call = ast.Call(ast.Name(_TEST, ast.Load()), [ast.Constant(first), node], [])
-        return ast.copy_location(call, node)
+        return ast.copy_location(ast.Call(ast.Name(_TEST, ast.Load()), [ast.Constant(first), node], []), node)
 
-    def _tell(self, arm: int, at: ast.AST) -> ast.stmt:
-        statement = ast.Expr(ast.Call(ast.Name(_ARM, ast.Load()), [ast.Constant(arm)], []))
-        return ast.copy_location(statement, at)
+    def _record(self, arm: int, at: ast.AST) -> ast.stmt:
+        return ast.copy_location(ast.Expr(ast.Call(ast.Name(_ARM, ast.Load()), [ast.Constant(arm)], [])), at)
 
     def _named(self, node: Any, *inside: str) -> Any:
         self._names += [node.name, *inside]
@@ -106,11 +101,10 @@ class _Instrument(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return self._named(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
         return self._named(node, "<locals>")
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
-        return self._named(node, "<locals>")
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_If(self, node: ast.If) -> Any:
         first = self._arm(node, "then", "else")
@@ -121,18 +115,18 @@ class _Instrument(ast.NodeTransformer):
     visit_IfExp = visit_If  # type: ignore[assignment]
 
     def visit_While(self, node: ast.While) -> Any:
-        endless = isinstance(node.test, ast.Constant)
-        first = 0 if endless else self._arm(node, "loop", "done")
+        if isinstance(node.test, ast.Constant):  # it is endless
+            return self.generic_visit(node)
+        first = self._arm(node, "loop", "done")
         self.generic_visit(node)
-        if not endless:
-            node.test = self._test(node.test, first)
+        node.test = self._test(node.test, first)
         return node
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> Any:
         first = self._arm(node, "loop", "done")
         self.generic_visit(node)
-        node.body.insert(0, self._tell(first, node.body[0]))
-        node.orelse.insert(0, self._tell(first + 1, node))
+        node.body.insert(0, self._record(first, node.body[0]))
+        node.orelse.insert(0, self._record(first + 1, node))
         return node
 
     visit_AsyncFor = visit_For
@@ -146,14 +140,14 @@ class _Instrument(ast.NodeTransformer):
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
         first = self._arm(node, "except")
         self.generic_visit(node)
-        node.body.insert(0, self._tell(first, node.body[0]))
+        node.body.insert(0, self._record(first, node.body[0]))
         return node
 
     def visit_Match(self, node: ast.Match) -> Any:
         firsts = [self._arm(case.pattern, "case") for case in node.cases]
         self.generic_visit(node)
         for case, first in zip(node.cases, firsts, strict=True):
-            case.body.insert(0, self._tell(first, case.body[0]))
+            case.body.insert(0, self._record(first, case.body[0]))
         return node
 
 

@@ -41,7 +41,7 @@ from lawful.explain.teachers.python.request_runs import (
     run_inputs,
     run_strategy,
 )
-from lawful.explain.teachers.python.runner import Runner
+from lawful.explain.teachers.python.runner import Runner, flush_output
 from lawful.explain.teachers.python.symbolic_runs import run_paths
 from lawful.sources.python.scope import Scope as Project
 
@@ -132,8 +132,7 @@ class ChildProcess:
                 request = self.wait()  # pytest need not load everything again for the first run
                 return None if request is None else self._tally(request)
 
-            self._run_pytest(begin)
-            return
+            return self._run_pytest(begin)
         config = self.config
         before = random.getstate()
         self.loaded = load_function(config.get("file"), config.get("module"), config["function"], self.branches)
@@ -173,8 +172,7 @@ class ChildProcess:
     def run(self, request: Mapping[str, Any]) -> None:
         """Does what the parent asks for, and reports."""
         if self.node is not None:
-            self._run_pytest(lambda _: self._tally(request))
-            return
+            return self._run_pytest(lambda _: self._tally(request))
         tally = self._tally(request)
         assert self.loaded is not None
         function, isolated = self.loaded.function, request["isolated"]
@@ -246,16 +244,14 @@ class ChildProcess:
 
     def _in_fork(self, work: Callable[[], None]) -> None:
         """Does something in a process of its own that talks to our parent: pytest leaves too much behind."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush_output()
         pid = os.fork()
         if pid == 0:
             status = 1
             self._channel.adopt()
             try:
                 _guarded(work, self.send)
-                sys.stdout.flush()
-                sys.stderr.flush()
+                flush_output()
                 status = 0
             finally:
                 os._exit(status)

@@ -50,7 +50,7 @@ class DeterminismCheck:
         alone = []
         for host in (0, 0, 1):
             if host == 0:
-                self._renew()  # what chance is like may be settled when a process begins
+                self._renew()  # a process may settle chance when it begins
             alone.append(self._ask(host, bound, looked_at, True))
         same = [one == another == third for one, another, third in zip(*alone, strict=False)]
         if same and all(same) and _stable(alone[0]):  # if there was not time for all, those that were looked at count

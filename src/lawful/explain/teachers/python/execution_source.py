@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -209,68 +209,59 @@ class PythonSource(ExecutionSource):
 
     def _run_bound(self, bound: int, run: BoundRun) -> Iterator[Execution]:
         self._children.get()
-        check = DeterminismCheck(
-            partial(self._outcomes, run.limits), self.close, isolated=self._interfering_example is not None
-        )
-        if self._inputs_numbered and self._interfering_example is None:
+        isolated = self._interfering_example is not None
+        check = DeterminismCheck(partial(self._outcomes, run.limits), self.close, isolated=isolated)
+        if self._inputs_numbered and not isolated:
             self._interfering_example = check.before(bound, run.warnings)
         totals = RunTotals()
-        finish: Mapping[str, Any] | None = None
-        request: dict[str, Any] = {}
         start, isolated = 0, self._interfering_example is not None
-        while finish is None:
+        while True:
             request = self._request(bound, run.most, run.limits, start=start, isolated=isolated)
             if run.limits.paths is not None:
                 request["paths"] = max(1, run.limits.paths - totals.ran)
-            so_far: Mapping[str, Any] | None = None
-            died: ChildDied | None = None
-            for message in self._children.run(request):
-                yield from self._new_executions(message, run, check)
-                so_far, died = message.get("so far", so_far), message.get("died")
-                if message.get("end"):
-                    finish = message
-                    totals.add(message)
+            finish = yield from self._new_executions(request, run, totals, check)
+            died: ChildDied | None = finish.get("died")
             if died is None:
-                continue
+                break
             if not self._inputs_numbered or self._asked_way == "symbolic":
                 run.left_out = True
                 run.warnings.append(f"the program ended its process ({died}); what would follow is missing")
                 return self._finished(run, {"complete": False, "stopped": None}, totals, check, bound)
             at = max(start, died.number)
-            if so_far is not None:
-                totals.add({**so_far, "ran": 0})
+            if "so far" in finish:
+                totals.add({**finish["so far"], "ran": 0})
             totals.ran += at - start
             totals.deaths += 1
-            yield from self._run_isolated(at, request, run, totals, check)
+            # The input that has ended its process is run in one of its own.
+            alone = {**request, "numbers": [at], "start": 0, "isolated": True, "paths": None}
+            last = yield from self._new_executions(alone, run, totals, check)
+            if "died" in last:  # not even the process beside it was left alone
+                totals.ran += 1
+                totals.counts["lost"] += 1
             start = at + 1
             isolated = isolated or totals.deaths >= _DEATHS
         if finish.get("unfollowed") and finish["stopped"] is None:
-            yield from self._sampled(request, run, totals, check)
+            # What could not be followed symbolically is tried on samples, too.
+            before = totals.ran
+            last = yield from self._new_executions({**request, "way": "testing"}, run, totals, check)
+            run.left_out |= "died" in last
+            more = f"{totals.ran - before:,} inputs were run beside that"
+            run.warnings.append(f"not all could be followed symbolically: {more}")
         if isinstance(self.target, PytestTarget) and not _cut(finish) and not finish["drawn"]:
             self._repeated_test(request, run)
         self._finished(run, finish, totals, check, bound)
 
-    def _run_isolated(
-        self, number: int, request: Mapping[str, Any], run: BoundRun, totals: RunTotals, check: DeterminismCheck
-    ) -> Iterator[Execution]:
-        """Runs an input that has ended its process in one of its own."""
-        again = {**request, "numbers": [number], "start": 0, "isolated": True, "paths": None}
-        for message in self._children.run(again):
-            yield from self._new_executions(message, run, check)
-            if message.get("end"):
-                totals.add(message)
-            elif "died" in message:  # not even the process beside it was left alone
-                totals.ran += 1
-                totals.counts["lost"] += 1
-
     def _repeated_test(self, request: Mapping[str, Any], run: BoundRun) -> None:
-        """Runs a test once more, with another order of sets: what it does then must be what it did."""
+        """Runs a test once more, with another order of sets: it must do the same again."""
         other = BoundRun(limits=run.limits, most=run.most)
         end: Mapping[str, Any] = {}
-        for message in self._children.run(request, 1):
-            for _ in self._new_executions(message, other, None):
-                pass
-            end = message
+
+        def again() -> Iterator[Execution]:
+            nonlocal end
+            end = yield from self._new_executions(request, other, RunTotals(), None, 1)
+
+        for _ in again():
+            pass
         if "end" not in end or _cut(end):
             return
         # Not by its line: that of a recursion which is too deep depends on who calls it.
@@ -279,19 +270,6 @@ class PythonSource(ExecutionSource):
         if differing:
             found = first.get(differing[0]) or second[differing[0]]
             run.warnings.append(f"not deterministic: run twice, the test did different things, e.g. {found.example}")
-
-    def _sampled(
-        self, request: Mapping[str, Any], run: BoundRun, totals: RunTotals, check: DeterminismCheck
-    ) -> Iterator[Execution]:
-        """What could not be followed symbolically is tried on samples, too."""
-        before = totals.ran
-        for message in self._children.run({**request, "way": "testing"}):
-            yield from self._new_executions(message, run, check)
-            run.left_out |= "died" in message
-            if message.get("end"):
-                totals.add(message)
-        more = f"{totals.ran - before:,} inputs were run beside that"
-        run.warnings.append(f"not all could be followed symbolically: {more}")
 
     @property
     def _inputs_numbered(self) -> bool:
@@ -309,18 +287,31 @@ class PythonSource(ExecutionSource):
         return next((message["again"] for message in self._children.run(request, host) if "again" in message), [])
 
     def _new_executions(
-        self, message: Mapping[str, Any], run: BoundRun, check: DeterminismCheck | None
-    ) -> Iterator[Execution]:
-        error = self.alphabet.error
-        for letters, failed, text, lines, (raised, *place), number, end in message.get("new", ()):
-            if check is not None:
-                check.note(number, text, letters, failed, end)
-            word = (*letters, error) if failed else tuple(letters)
-            key = (word, failed, raised, *place)
-            if key not in run.executions:
-                places = None if lines is None else tuple(each and (each[0], each[1]) for each in lines)
-                run.executions[key] = execution = Execution(word, failed, text, places, raised)
-                yield execution
+        self,
+        request: Mapping[str, Any],
+        run: BoundRun,
+        totals: RunTotals,
+        check: DeterminismCheck | None,
+        host: int = 0,
+    ) -> Generator[Execution, None, dict[str, Any]]:
+        """Runs a request in a process. Gives executions as they are found, and returns the last report.
+
+        That has `died` if the process did, and then also the totals that were reported before that."""
+        last: dict[str, Any] = {}
+        for message in self._children.run(request, host):
+            for letters, failed, text, lines, (raised, *place), number, end in message.get("new", ()):
+                if check is not None:
+                    check.note(number, text, letters, failed, end)
+                word = (*letters, self.alphabet.error) if failed else tuple(letters)
+                key = (word, failed, raised, *place)
+                if key not in run.executions:
+                    places = None if lines is None else tuple(each and (each[0], each[1]) for each in lines)
+                    run.executions[key] = execution = Execution(word, failed, text, places, raised)
+                    yield execution
+            last = {**message, "so far": last["so far"]} if "died" in message and "so far" in last else message
+        if "end" in last:
+            totals.add(last)
+        return last
 
     def _finished(
         self, run: BoundRun, finish: Mapping[str, Any], totals: RunTotals, check: DeterminismCheck, bound: int

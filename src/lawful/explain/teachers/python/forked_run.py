@@ -9,15 +9,13 @@ import random
 import select
 import signal
 import struct
-import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from lawful.explain.teachers.python.child_guard import exit_text
 from lawful.explain.teachers.python.inputs import InputCall
-from lawful.explain.teachers.python.runner import ExecutionResult, Runner
+from lawful.explain.teachers.python.runner import ExecutionResult, Runner, flush_output
 
 _GRACE = 1.0
 _ROOM = 1 << 16  # bytes for the description of an execution, and some for each of its events
@@ -38,8 +36,7 @@ def run_in_fork(runner: Runner, function: Callable[..., Any], call: InputCall) -
         struct.pack_into("Q", shared, 0, size + 1)
 
     read, write = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flush_output()
     pid = os.fork()
     if pid == 0:
         status = 1
@@ -55,9 +52,7 @@ def run_in_fork(runner: Runner, function: Callable[..., Any], call: InputCall) -
                 data = json.dumps([*fields[:-1], None]).encode()
             shared[begin : begin + len(data)] = data
             struct.pack_into("Q", shared, 8, len(data))
-            for file in (sys.stdout, sys.stderr):
-                with suppress(Exception):
-                    file.flush()
+            flush_output()
             status = 0
         except BaseException:
             struct.pack_into("Q", shared, 8, 2)

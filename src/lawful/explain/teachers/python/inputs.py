@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python.value_domains import (
@@ -28,27 +28,10 @@ _DEEPEST = 8
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-class InputCall(Protocol):
-    """One input. It gives new arguments each time."""
-
-    def arguments(self) -> Arguments: ...
-
-    def text(self) -> str: ...
-
-
-class Inputs(Protocol):
-    """The inputs of a run, numbered from 0, in the same order each time."""
-
-    @property
-    def complete(self) -> bool:
-        """Are these all there are within the bound?"""
-
-    def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, InputCall]]:
-        """Those with these numbers, or all from one on."""
-
-
 class InputScope:
-    """All inputs of a function within the bound, by the annotations of its parameters, or a sample of them."""
+    """All inputs of a function within the bound, by the annotations of its parameters, or a sample of them.
+
+    They are numbered from 0, in the same order each time. `complete`: these are all there are within the bound."""
 
     complete = True
 
@@ -74,6 +57,7 @@ class InputScope:
         return self
 
     def each(self, numbers: Iterable[int] | None, start: int) -> Iterator[tuple[int, InputCall]]:
+        """Those with these numbers, or all from one on."""
         wanted = range(start, self._size) if numbers is None else (each for each in numbers if each < self._size)
         return ((number, self._call(self._chosen[number])) for number in wanted)
 
@@ -162,6 +146,10 @@ class GivenInput:
 
     def text(self) -> str:
         return _shortened(value_text(self._item))
+
+
+InputCall = ScopeInput | GivenInput
+Inputs = InputScope | GivenInputs
 
 
 def input_text(names: Sequence[InputParameter], values: Sequence[Any]) -> str:

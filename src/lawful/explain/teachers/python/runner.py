@@ -120,11 +120,13 @@ class MemoryLimit:
         self._usual = resource.getrlimit(resource.RLIMIT_AS)
 
     def allow(self, megabytes: int | None) -> None:
-        """From now on an execution may take so much more."""
-        self._megabytes, self._filled = megabytes, False
-        now = _taken()
+        """From now on an execution may take so much more than this process has, where the system shows that."""
+        self._megabytes, self._filled, self._most = megabytes, False, None
         self._usual = resource.getrlimit(resource.RLIMIT_AS)
-        self._most = None if megabytes is None or now is None else now + megabytes * 2**20
+        with suppress(OSError, ValueError), open("/proc/self/statm", encoding="ascii") as file:
+            if megabytes is not None:
+                taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+                self._most = taken + megabytes * 2**20
         if self._most is not None and self._usual[0] != resource.RLIM_INFINITY:
             self._most = min(self._most, self._usual[0])
 
@@ -147,15 +149,6 @@ class MemoryLimit:
             return False
         self._filled = True
         return True
-
-
-def _taken() -> int | None:
-    """The bytes that this process has, where the system tells."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
 
 
 def _by_statement(trace: TracebackType | None) -> bool:
@@ -269,10 +262,15 @@ def _leave(raised: BaseException | None) -> NoReturn:
     status = 0 if raised is None else 1
     if isinstance(raised, SystemExit):
         status = raised.code if isinstance(raised.code, int) else int(raised.code is not None)
+    flush_output()
+    os._exit(status & 0xFF)
+
+
+def flush_output() -> None:
+    """Writes out what the program has printed: a process that is forked or ended would print it twice, or never."""
     for file in (sys.stdout, sys.stderr):
         with suppress(Exception):
             file.flush()
-    os._exit(status & 0xFF)
 
 
 def run_to_end(value: object) -> None:

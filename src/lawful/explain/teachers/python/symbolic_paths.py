@@ -32,10 +32,14 @@ class Diverged(ExecutionCut):
 class Decision:
     """A fork: the question, the choice, and the choices still to be tried, with a model for each."""
 
-    asked: Any
+    asked: Any  # a term, or the number of alternatives
     chosen: Any
     rest: list[tuple[Any, Any]]  # the choice, and a model of the path if it needs one
-    constrained: bool
+
+    @property
+    def constrained(self) -> bool:
+        """Whether the solver knows of it."""
+        return not isinstance(self.asked, int)
 
 
 @dataclass
@@ -86,9 +90,7 @@ class SymbolicPaths:
                 self._solver.pop()
             if last.rest:
                 last.chosen, model = last.rest.pop()
-                if last.constrained:
-                    self._solver.push()
-                    self._solver.add(_constraint(last.asked, last.chosen))
+                self._constrain(last)
                 if model is not None:
                     self._model = model
                 elif last.constrained:
@@ -108,9 +110,7 @@ class SymbolicPaths:
         self._solver.reset()
         self._solver.set("timeout", _SOLVER_MILLISECONDS)
         for each in self._decisions:
-            if each.constrained:
-                self._solver.push()
-                self._solver.add(_constraint(each.asked, each.chosen))
+            self._constrain(each)
 
     def solution(self) -> ConcreteLeaves:
         """A concrete input for the path, of small numbers if there is one."""
@@ -118,13 +118,13 @@ class SymbolicPaths:
         model = self._model
         if near and self._solve(*near) == z3.sat:
             model = self._found
-        choices = [each.chosen for each in self._decisions if isinstance(each.asked, int)]
+        choices = [each.chosen for each in self._decisions if not each.constrained]
         return ConcreteLeaves(choices, [_value(model.eval(leaf, model_completion=True)) for leaf, _, _ in self._leaves])
 
     # -- leaves -----------------------------------------------------------------------------------
 
     def choice(self, count: int) -> int:
-        return int(self._decide(count, lambda: [(each, None) for each in range(count)], constrained=False))
+        return int(self._decide(count, lambda: [(each, None) for each in range(count)]))
 
     def integer(self, values: Sequence[int]) -> Any:
         low, high = min(values), max(values)
@@ -198,7 +198,7 @@ class SymbolicPaths:
         """An event was recorded."""
         self._steps += 1
 
-    def _decide(self, asked: Any, choices: Callable[[], list[tuple[Any, Any]]], *, constrained: bool = True) -> Any:
+    def _decide(self, asked: Any, choices: Callable[[], list[tuple[Any, Any]]]) -> Any:
         if self._at < len(self._decisions):
             known = self._decisions[self._at]
             if not _same(known.asked, asked):
@@ -211,14 +211,17 @@ class SymbolicPaths:
         if not found:
             raise OutOfBounds
         (chosen, model), *rest = found
-        constrained = constrained and z3.is_expr(asked)
-        self._decisions.append(Decision(asked, chosen, rest[::-1], constrained))
+        self._decisions.append(Decision(asked, chosen, rest[::-1]))
         self._at += 1
-        if constrained:
-            self._solver.push()
-            self._solver.add(_constraint(asked, chosen))
+        self._constrain(self._decisions[-1])
+        if model is not None:  # an empty one is false
             self._model = model
         return chosen
+
+    def _constrain(self, decision: Decision) -> None:
+        if decision.constrained:
+            self._solver.push()
+            self._solver.add(_constraint(decision.asked, decision.chosen))
 
     def _feasible(self, asked: Any, values: list[Any]) -> list[tuple[Any, Any]]:
         """The values that a term can have, with a model for each; the one of the model that is at hand first."""

@@ -36,27 +36,16 @@ def _arithmetic(
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """A binary operator and its reflected form. With another operand than an integer, a concrete number takes over."""
 
-    def forward(self: Any, other: Any) -> Any:
-        term = _term(other)
-        if term is None:
-            return _with_real(self, other, name, reflected=False)
-        return SymbolicInt(operation(_term(self), term, self.paths), self.paths)
+    def applied(self: Any, other: Any, reflected: bool) -> Any:
+        here, there, paths = _term(self), _term(other), self.paths
+        if there is not None:
+            return SymbolicInt(operation(there, here, paths) if reflected else operation(here, there, paths), paths)
+        if not isinstance(other, float | complex):
+            return NotImplemented
+        value, apply = paths.concretise(here, f"{name} with {type(other).__name__}"), getattr(operator, name)
+        return apply(other, value) if reflected else apply(value, other)
 
-    def backward(self: Any, other: Any) -> Any:
-        term = _term(other)
-        if term is None:
-            return _with_real(self, other, name, reflected=True)
-        return SymbolicInt(operation(term, _term(self), self.paths), self.paths)
-
-    return forward, backward
-
-
-def _with_real(self: Any, other: Any, name: str, *, reflected: bool) -> Any:
-    if not isinstance(other, float | complex):
-        return NotImplemented
-    value = self.paths.concretise(_term(self), f"{name} with {type(other).__name__}")
-    apply = getattr(operator, name)
-    return apply(other, value) if reflected else apply(value, other)
+    return lambda self, other: applied(self, other, False), lambda self, other: applied(self, other, True)
 
 
 def _only_real(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -95,16 +84,12 @@ def _rest(one: Any, other: Any, paths: SymbolicPaths) -> Any:
     return one - other * _divided(one, other, paths)
 
 
-def _power_of_two(term: Any) -> int | None:
-    """The exponent, if a term is a known power of two."""
-    value = term.as_long() if z3.is_int_value(term) else 0
-    return value.bit_length() - 1 if value > 0 and value & (value - 1) == 0 else None
-
-
 def _masked(one: Any, other: Any, paths: SymbolicPaths) -> Any:
+    """The last bits of a number, if the other one is a known mask of these."""
     for left, right in ((one, other), (other, one)):
-        if z3.is_int_value(right) and _power_of_two(_literal(right.as_long() + 1)) is not None:
-            return left % _literal(right.as_long() + 1)
+        size = right.as_long() + 1 if z3.is_int_value(right) else 0
+        if size > 0 and size & (size - 1) == 0:
+            return left % _literal(size)
     return _literal(paths.concretise(one, "and_") & paths.concretise(other, "and_"))
 
 

@@ -49,22 +49,12 @@ class LeafChooser(Protocol):
         """A truth value."""
 
 
-class Domain(Protocol):
-    """All values of a type up to a bound."""
-
-    @property
-    def count(self) -> int: ...
-
-    def at(self, number: int) -> Any:
-        """The value with this number, made anew."""
-
-    def build(self, leaves: LeafChooser) -> Any:
-        """A value as `leaves` decides."""
-
-
 @dataclasses.dataclass(frozen=True)
 class ListedDomain:
-    """Values that can be listed, and that nobody can change."""
+    """Values that can be listed, and that nobody can change.
+
+    As every domain, it has all values of a type up to a bound: their `count`, the one `at` a number, made anew, and
+    one that is built as `leaves` decides."""
 
     values: tuple[Any, ...]
 
@@ -98,7 +88,7 @@ class UnionDomain:
 
     def __init__(self, parts: Sequence[Domain]) -> None:
         self._parts = [part for part in parts if part.count]
-        self.count = sum(part.count for part in self._parts)
+        self.count: int = sum(part.count for part in self._parts)
 
     def at(self, number: int) -> Any:
         for part in self._parts:
@@ -117,7 +107,7 @@ class ProductDomain:
     def __init__(self, parts: Sequence[Domain], make: Callable[[list[Any]], Any]) -> None:
         self._parts = parts
         self._make = make
-        self.count = math.prod(part.count for part in parts)
+        self.count: int = math.prod(part.count for part in parts)
 
     def at(self, number: int) -> Any:
         made = []
@@ -141,7 +131,7 @@ class SetDomain:
     def __init__(self, item: Domain, value: Domain, most: int, make: Callable[[list[tuple[Any, Any]]], Any]) -> None:
         self._item, self._value, self._make = item, value, make
         self._most = min(most, item.count) if value.count else 0
-        self.count = sum(self._ways(size) for size in range(self._most + 1))
+        self.count: int = sum(self._ways(size) for size in range(self._most + 1))
 
     def _ways(self, size: int) -> int:
         return math.comb(self._item.count, size) * int(self._value.count**size)
@@ -164,6 +154,9 @@ class SetDomain:
 
     def build(self, leaves: LeafChooser) -> Any:
         return self.at(leaves.choice(self.count))
+
+
+Domain = ListedDomain | UnionDomain | ProductDomain | SetDomain
 
 
 def domain_of(annotation: Any, bound: int, name: str) -> Domain:

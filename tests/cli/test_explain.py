@@ -206,11 +206,11 @@ def test_errors_name_files_from_here(capsys: Capture, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "slug", "said"),
     [
-        ("", "usage", "there is no target"),
+        ("", "usage", "the target is missing"),
         ("sort.py:merge_sort --traces a b", "usage", "a target and traces"),
         ("nowhere.py:f", "explain-target", "no file nowhere.py"),
         ("sort.py", "explain-target", "the function is missing"),
-        ("sort.py:nothing", "explain-target", "there is no nothing"),
+        ("sort.py:nothing", "explain-target", "nothing does not exist"),
         ("nowhere.module:f", "explain-load", "cannot be imported"),
         ("nowhere.c", "explain-target", "no file nowhere.c"),
         ("sort.py:merge_sort --unwind 0", "usage", "--unwind"),

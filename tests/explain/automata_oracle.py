@@ -15,7 +15,7 @@ from lawful import core
 from lawful.explain.automata import Automaton, live
 
 NATIVE = core.native
-CORES = [pytest.param("native", marks=pytest.mark.skipif(NATIVE is None, reason="there is no C core")), "python"]
+CORES = [pytest.param("native", marks=pytest.mark.skipif(NATIVE is None, reason="the C core is not built")), "python"]
 
 Word = tuple[int, ...]
 
@@ -61,7 +61,7 @@ def accepted(automaton: Automaton, longest: int) -> set[Word]:
 
 
 def classes(automaton: Automaton) -> int:
-    """How many of the states that can be reached are told apart by some word: pairs are marked until none is new."""
+    """How many of the reachable states some word distinguishes: it marks pairs until no pair is new."""
     reached = {automaton.initial}
     while len(more := reached | {target for state in reached for target in automaton.transitions[state]}) > len(
         reached

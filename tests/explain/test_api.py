@@ -173,9 +173,9 @@ def test_two_errors_after_the_same_events(tmp_path: Path) -> None:
     }
     (way,) = found.ways
     assert way.word == begun and set(way.errors) == {"KeyError", "ValueError"} and found.ways_total == 1
-    told = found.to_json()
-    assert sorted(told["words"][0]["errors"]) == ["KeyError", "ValueError"]
-    assert [each["first_words"] for each in told["failures"]] == [[["begin", "error"]]] * 3
+    reported = found.to_json()
+    assert sorted(reported["words"][0]["errors"]) == ["KeyError", "ValueError"]
+    assert [each["first_words"] for each in reported["failures"]] == [[["begin", "error"]]] * 3
 
 
 def test_events_that_match_nothing(endless: str) -> None:

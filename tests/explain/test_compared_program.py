@@ -16,19 +16,19 @@ EVENTS = ("a", "b", "c")
 ERRORS = ("KeyError", "ValueError", "IndexError")
 
 HEAD = """
-TOLD = []
+EVENTS = []
 
 
 def a() -> None:
-    TOLD.append("a")
+    EVENTS.append("a")
 
 
 def b() -> None:
-    TOLD.append("b")
+    EVENTS.append("b")
 
 
 def c() -> None:
-    TOLD.append("c")
+    EVENTS.append("c")
 
 """
 
@@ -70,7 +70,7 @@ def program(chance: random.Random) -> str:
 def changed(text: str, chance: random.Random) -> str:
     """The same program, another one in a detail, or one that only looks different."""
     lines = text.splitlines()
-    own = [at for at, line in enumerate(lines) if line.startswith("    ") and at > lines.index("TOLD = []") + 12]
+    own = [at for at, line in enumerate(lines) if line.startswith("    ") and at > lines.index("EVENTS = []") + 12]
     at = chance.choice(own)
     kind = chance.choice(("same", "pass", "guard", "error", "event"))
     indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
@@ -93,13 +93,13 @@ def outcomes(text: str, unwind: int) -> set[Outcome]:
     for n in range(-unwind, unwind + 1):
         for length in range(unwind + 1):
             for flags in product((False, True), repeat=length):
-                space["TOLD"].clear()
+                space["EVENTS"].clear()
                 end = "end"
                 try:
                     space["f"](n, list(flags))
                 except Exception as error:
                     end = type(error).__name__
-                found.add((*space["TOLD"], end))
+                found.add((*space["EVENTS"], end))
     return found
 
 

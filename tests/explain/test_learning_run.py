@@ -179,7 +179,7 @@ def test_a_teacher_that_only_answers() -> None:
     found = explanation(learn_from(teacher), "toy")
     assert found.learner == "table" and found.automaton == explained().automaton
     assert [edge.example for edge in found.picture.edges] == ["f(01)"] * 3
-    assert teacher.examples == 1, "one execution takes all the edges, and to find one may be dear"
+    assert teacher.examples == 1, "one execution takes all the edges, and to find an execution can take long"
     assert [(way.word, way.example) for way in found.ways] == [((0, 1, 3), "f(01)")] and found.ways_total == 1
 
 
@@ -315,7 +315,7 @@ def test_the_automaton_of_a_picture_is_there_too() -> None:
 
 
 class Leaving(Toy):
-    """A toy that tells of executions that nobody followed to their end."""
+    """A toy that reports executions that nobody followed to their end."""
 
     def __init__(self, left_out: bool, *warnings: str) -> None:
         super().__init__("abc", sorting)
@@ -353,6 +353,6 @@ def test_failures_are_told_by_exception_and_line() -> None:
     found = explanation(
         learn_from(ExecutionsTeacher(Raising("ab", sorting)), SearchSettings(within=Range(unwind=1))), "toy"
     )
-    told = {(each.error, each.line, each.words) for each in found.failures}
-    assert told == {("KeyError", 3, 1), ("KeyError", 5, 1), ("ValueError", 5, 1)}
+    reported = {(each.error, each.line, each.words) for each in found.failures}
+    assert reported == {("KeyError", 3, 1), ("KeyError", 5, 1), ("ValueError", 5, 1)}
     assert {each["error"] for each in found.to_json()["failures"]} == {"KeyError", "ValueError"}

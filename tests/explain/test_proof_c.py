@@ -1,4 +1,4 @@
-"""The paper's programs in C: what is learned, by whom and however, is what the compiled program does."""
+"""The paper's programs in C: all teachers and learners find what the compiled program does."""
 
 from __future__ import annotations
 

@@ -241,27 +241,16 @@ def test_ctrl_c_while_cbmc_is_asked(here: Path) -> None:
         "#include <assert.h>\nextern int nondet_int(void);\nvoid f(void) {}\nvoid g(void) {}\n"
         "int main(void) { while (nondet_int()) { f(); if (nondet_int()) g(); } assert(0); return 0; }\n"
     )
-    command = [
-        "explain",
-        "loops.c",
-        "--set",
-        "explain.teacher=asking",
-        "--set",
-        "explain.all-bounds=true",
-        "--set",
-        "explain.max-unwind=9",
-        "--format",
-        "json",
-    ]
-    # Tells of the first bounds that are done, which nothing in the output does before the end.
-    told = (
+    command = ["explain", "loops.c", "--teacher", "asking", "--all-bounds", "--max-unwind", "9", "--format", "json"]
+    # It prints the first bounds that are done: no other output shows them before the end.
+    reported = (
         "import sys\nfrom lawful.cli import explain_options\nfrom lawful.cli.main import main\n"
         "from contextlib import nullcontext\n"
         "tell = lambda bounds, states, asked: states and bounds.unwind > 1 and open('begun', 'w').close()\n"
         "explain_options._progress = lambda wanted: nullcontext(tell)\nsys.exit(main(sys.argv[1:]))\n"
     )
     run = subprocess.Popen(
-        [sys.executable, "-c", told, *command],
+        [sys.executable, "-c", reported, *command],
         cwd=here,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The paper's programs in Python: what is learned are all executions on all inputs, whoever learns it and however."""
+"""The paper's programs in Python: all ways and learners find all executions on all inputs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_all_paths_agree(name: str, way: Exploring) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_dont_care_is_right_about_every_execution(name: str) -> None:
-    """Words that no execution has may be taken; those of executions are told apart. Eqn. 5, and no more."""
+    """The automaton may accept words that no execution has, and is right about those of executions: Eqn. 5."""
     with PythonSource(target(name)) as source:
         teacher, alphabet = ExecutionsTeacher(source, trap=False), source.alphabet
         for bound in PROGRAMS[name].sizes:

@@ -288,8 +288,8 @@ def test_a_version_that_fails_where_another_ends() -> None:
     (failing,) = found.side("only_old").ways
     assert found.alphabet.labels == ("a", "b", "KeyError", "end") and found.failing == {2}
     assert [(each.version, each.by, each.words) for each in failing.elsewhere] == [("NEW", "events", ((0, 3),))]
-    told = found.to_json()["differences"]["only_new"]["words"][0]
-    assert told["fails"] is False and told["elsewhere"] == [
+    reported = found.to_json()["differences"]["only_new"]["words"][0]
+    assert reported["fails"] is False and reported["elsewhere"] == [
         {"version": "OLD", "by": "events", "word": ["a", "KeyError"], "fails": True}
     ]
 
@@ -384,7 +384,7 @@ def test_one_version_is_slow_and_the_other_is_not() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_certain_differences_hold_whatever_was_cut_off(seed: int) -> None:
-    """Some executions of a version are taken away, and only how they begin is told: what is certain must be true."""
+    """The test cuts off some executions of a version, so that only their beginnings are known."""
     chance = random.Random(seed)
 
     def some() -> list[str]:

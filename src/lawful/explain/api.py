@@ -58,7 +58,7 @@ def explain(
             teacher, naming = teacher_setup.teacher_of_traces(traces[:1], traces[1:], settings), str
         else:
             hint = "a target, or a failing and a passing trace: --traces FAILING PASSING"
-            raise LawfulError("usage", "there is no target", hint=hint)
+            raise LawfulError("usage", "the target is missing", hint=hint)
         done = learn_from(teacher, _search_settings(settings, watcher), naming)
         if found_nothing(done):
             raise nothing_failed_error(done, settings.within, name)
@@ -123,12 +123,12 @@ def _search_settings(settings: ExplainSettings, watcher: SearchWatcher) -> Searc
 
 
 def _event_warnings(done: LearningRun, found: Explanation, patterns: Sequence[str]) -> tuple[str, ...]:
-    """What is to be said where the picture shows nothing but the error, since it has no events."""
+    """The warning where the picture shows only the error, since the program has no events."""
     own = found.alphabet.events[:-1]
     if not own:
         return (
-            "there are no events but the error: no functions or events of the project's own code were found, and "
-            "what is installed is not its own; try a function of your own that calls it, with --event-kind calls "
+            "the error is the only event: Lawful found no functions or events in the project's own code, to which "
+            "installed packages do not belong; try a function of your own that calls them, with --event-kind calls "
             "or --event PATTERN",
         )
     if not patterns or not done.teacher.lists_executions:
@@ -139,9 +139,9 @@ def _event_warnings(done: LearningRun, found: Explanation, patterns: Sequence[st
         return ()
     text = f"no event of the program matches {', '.join(patterns)}"
     if found.complete and not done.search.last.report.partial:
-        hint = "the name of a function, as the traceback shows it, or of what is emitted; * matches anything"
+        hint = "name a function as the traceback shows it, or an emitted event; * matches anything"
         raise LawfulError("explain-events", text, where=found.target, hint=hint)
-    return (f"{text}, as far as was seen",)
+    return (f"{text} in the executions that Lawful saw",)
 
 
 def _versions(
@@ -151,7 +151,7 @@ def _versions(
     settings: ExplainSettings,
     folder: str | None,
 ) -> tuple[list[ComparedProgram], list[str]]:
-    """The versions, as programs, and what is to be said of them."""
+    """The versions, as programs, and the warnings about them."""
     known = stack.enter_context(_errors_name_known_files())
     shown = [_name(name, ()) for name in names]
     open_program = partial(teacher_setup.compared_program, stack=stack)

@@ -255,7 +255,7 @@ def nothing_failed_error(run: LearningRun, within: Range, target: str) -> Lawful
 
 def _learner_name(learner: LearnerName, teacher: Teacher) -> str:
     if learner not in LEARNERS:
-        raise LawfulError("explain-learner", f"there is no learner {learner!r}", hint=", ".join(LEARNERS))
+        raise LawfulError("explain-learner", f"unknown learner {learner!r}", hint=", ".join(LEARNERS))
     if learner == "auto":
         return "words" if teacher.lists_failures else "table"
     if learner == "words" and not teacher.lists_failures:

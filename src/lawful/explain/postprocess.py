@@ -80,7 +80,7 @@ def story(automaton: Automaton) -> Word:
     work = 0
 
     def after(states: frozenset[int], letter: int) -> frozenset[int] | None:
-        """Where words are just after the next `letter`, or None if one is accepted without it."""
+        """Where words are just after the next `letter`, or None if a word is accepted without it."""
         nonlocal work
         seen, todo, found = set(states), list(states), set()
         while todo:

@@ -66,11 +66,11 @@ def check_target_exists(target: str, versions: Sequence[Version]) -> None:
         if not file.endswith(_FILES):
             if not _has_module(version.folder, file):
                 hint = "the modules of a version are in its folder, or in src below it"
-                raise LawfulError("explain-target", f"there is no module {file} in {version.name}", hint=hint)
+                raise LawfulError("explain-target", f"{version.name} has no module {file}", hint=hint)
             continue
         place = os.path.realpath(os.path.join(version.folder, file))
         if not os.path.isfile(place):
-            raise LawfulError("explain-target", f"there is no file {file} in {version.name}", where=target)
+            raise LawfulError("explain-target", f"{version.name} has no file {file}", where=target)
         other = found.setdefault(place, version)
         outside = version.root is not None and below(version.root, place) is None
         if outside or os.path.realpath(other.folder) != os.path.realpath(version.folder):
@@ -124,14 +124,14 @@ def open_version(name: str, start: str | None = None) -> Iterator[Version]:
         _git(top, "checkout-index", "--all", "--quiet", f"--prefix={root}/", settings=index)
         folder = os.path.join(root, prefix)
         if not os.path.isdir(folder):
-            message = f"there is no folder {prefix.rstrip('/')} in this revision"
+            message = f"this revision has no folder {prefix.rstrip('/')}"
             hint = "run the command in a folder that both versions have"
             raise LawfulError("revision-not-found", message, where=name, hint=hint)
         yield Version(name, folder, taken_out=True, root=root, commit=commit)
 
 
 def not_committed(versions: Sequence[Version], start: str | None = None) -> str | None:
-    """What is to be said to somebody who compares the last commit, and has changed files since."""
+    """The warning for a user who compares the last commit, and has changed files since."""
     here = os.path.abspath(start or os.getcwd())
     if any(not version.taken_out for version in versions):
         return None
@@ -139,7 +139,7 @@ def not_committed(versions: Sequence[Version], start: str | None = None) -> str 
     last = next((version.name for version in versions if version.commit == head), None)
     if last is None or not _git(here, "status", "--porcelain", "--untracked-files=no"):
         return None
-    return f"files were changed since {last}, and are not compared: . stands for the files as they are"
+    return f"Lawful does not compare the files that you changed since {last}: . stands for the files as they are"
 
 
 def _advice(folder: str) -> str:

@@ -46,7 +46,7 @@ class ExplainSettings:
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         for seconds in (self.limits.seconds, self.limits.seconds_per_execution):
             if seconds is not None and not math.isfinite(seconds):
-                raise LawfulError("usage", f"{seconds:g} is no number of seconds")
+                raise LawfulError("usage", f"{seconds:g} is not a number of seconds")
 
     @property
     def ends(self) -> bool:

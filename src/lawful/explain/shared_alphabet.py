@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cache
 
-from lawful.explain.automata import Automaton, intersection, is_empty, longest_word, minimise, relabelled, union
+from lawful.explain.automata import Automaton, intersection, live, minimise, relabelled, union
 from lawful.explain.compared_program import END, ComparedProgram
 from lawful.explain.learning_run import LearningRun
 from lawful.explain.lstar import LearningInterrupted
@@ -166,8 +166,10 @@ def _merged(reports: Sequence[TeacherReport]) -> TeacherReport:
 
 def _within(automaton: Automaton, length: int) -> Automaton:
     """The words up to a length: of longer ones, an automaton with loops says nothing that was looked at."""
-    longest = longest_word(automaton)
-    if is_empty(automaton) or (longest is not None and longest <= length):
+    alive, here = live(automaton), {automaton.initial}
+    for _ in range(length + 1):
+        here = {target for state in here & alive for target in automaton.transitions[state] if target in alive}
+    if not here:
         return automaton
     letters = len(automaton.labels)
     rows = tuple((min(state, length) + 1,) * letters for state in range(length + 2))  # counts, and stays past the end

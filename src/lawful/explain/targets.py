@@ -62,22 +62,22 @@ def parse_target(text: str, folder: str | os.PathLike[str] | None = None) -> Tar
     if "::" in text:
         name, _, node = text.partition("::")
         if not name.endswith(".py") or not node:
-            raise LawfulError("explain-target", f"{text!r} is no pytest node id", hint=HINT)
+            raise LawfulError("explain-target", f"{text!r} is not a pytest node id", hint=HINT)
         return PytestTarget(_existing(base, name, text), node)
     place, colon, function = text.rpartition(":") if ":" in text else (text, "", "")
     if place.endswith(_C_FILES):
         if colon and not re.fullmatch(r"[^\W\d]\w*", function):
-            raise LawfulError("explain-target", f"{function!r} is no name of a C function", where=text, hint=HINT)
+            raise LawfulError("explain-target", f"{function!r} is not the name of a C function", where=text, hint=HINT)
         return CTarget(_existing(base, place, text), function or None)
     if place.endswith(".py"):
         file = _existing(base, place, text)
         if not function:
             raise LawfulError("explain-target", "the function is missing", where=text, hint=_functions_hint(file))
         if not _NAME.fullmatch(function):
-            raise LawfulError("explain-target", f"{function!r} is no name of a function", where=text, hint=HINT)
+            raise LawfulError("explain-target", f"{function!r} is not the name of a function", where=text, hint=HINT)
         return PythonTarget(function, file=file)
     if not colon or not _NAME.fullmatch(place) or not _NAME.fullmatch(function):
-        raise LawfulError("explain-target", f"{text!r} names nothing that can be explained", hint=HINT)
+        raise LawfulError("explain-target", f"{text!r} is not a target", hint=HINT)
     return PythonTarget(function, module=place)
 
 
@@ -93,15 +93,15 @@ def target_of(what: str | Target | Function, folder: str | os.PathLike[str] | No
     except TypeError:
         file = None
     if file is None or not isinstance(name, str) or "<" in name or not Path(file).exists():
-        hint = "a function that stands in a module, not one made inside another function or in C"
-        raise LawfulError("explain-target", f"{what!r} cannot be found again in another process", hint=hint)
+        hint = "name a function of a module, not one made inside another function or in C"
+        raise LawfulError("explain-target", f"another process cannot find {what!r}", hint=hint)
     return PythonTarget(name, file=Path(file).absolute())
 
 
 def _existing(base: Path, name: str, text: str) -> Path:
     file = base / name
     if not file.is_file():
-        raise LawfulError("explain-target", f"there is no file {name}", where=text)
+        raise LawfulError("explain-target", f"file {name} does not exist", where=text)
     return file
 
 

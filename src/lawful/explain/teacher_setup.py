@@ -71,14 +71,14 @@ def compared_program(
 
 def teacher_of_traces(failing: Sequence[str], passing: Sequence[str], settings: ExplainSettings) -> Teacher:
     """The teacher of recorded executions. Their files may be on another machine."""
-    from lawful.explain.teachers.traces import trace_source
+    from lawful.explain.teachers.traces import TraceSource
 
     refused = {"inputs": settings.inputs, "error": settings.error, "event-kind": settings.kinds}
     for option, value in refused.items():
         _refuse(bool(value), f"--{option} is not for traces, which are recorded already")
     _refuse_c_options(settings)
     try:
-        source = trace_source(failing, passing, events=settings.events)
+        source = TraceSource(failing, passing, events=settings.events)
     except TraceError as error:
         if error.hint is not None and _SKIP in error.hint:  # an option of other commands
             error.hint = f"`lawful trace convert {_SKIP} BAD GOOD` writes a trace without what cannot be read"

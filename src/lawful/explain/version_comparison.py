@@ -301,7 +301,7 @@ def diff(names: Sequence[str], programs: Sequence[ComparedProgram], **options: A
 
 
 def merge(names: Sequence[str], programs: Sequence[ComparedProgram], **options: Any) -> Comparison:
-    """What a merge does that its branches do not (Figs. 8 and 9 of the paper), and what it has lost of theirs.
+    """What a merge does that its branches do not (Figs. 8 and 9 of the paper), and what it has lost.
 
     To differ from one branch is what a merge is for. What should be looked at is behaviour that neither branch has,
     what a branch has added to the base and is gone, and what a branch has taken away and is back."""

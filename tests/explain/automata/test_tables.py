@@ -20,7 +20,7 @@ from lawful.explain.automata.tables import (
     python_search,
 )
 
-native = pytest.mark.skipif(NATIVE is None, reason="there is no C core")
+native = pytest.mark.skipif(NATIVE is None, reason="the C core is not built")
 
 
 def tables(automaton: Automaton) -> Tables:

@@ -52,7 +52,7 @@ class Knowing(Teacher):
         return 1
 
     def bound(self, bounds: Bounds) -> None:
-        """There are none."""
+        """It answers for words of any length."""
 
     def member(self, word: Word) -> MembershipAnswer:
         self.asked.append(word)

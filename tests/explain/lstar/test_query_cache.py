@@ -1,4 +1,4 @@
-"""What is answered without the teacher, what is asked once, and what a teacher may not say."""
+"""Which words the cache answers itself, which it asks once, and what a teacher may not say."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ NOTHING = Automaton.from_words([], TARGET.labels)
 @pytest.mark.parametrize(
     ("said", "message"),
     (
-        (Counterexample((0, ERROR), False), "is none"),
+        (Counterexample((0, ERROR), False), "takes the teacher's counterexample rightly"),
         (Counterexample((0,), True), "only error letter"),
         (Counterexample((ERROR, ERROR), True), "only error letter"),
     ),

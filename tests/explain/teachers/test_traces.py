@@ -12,7 +12,7 @@ import pytest
 from lawful.errors import LawfulError, TraceError
 from lawful.explain.teacher import Basis, Bounds, Limits, MembershipAnswer
 from lawful.explain.teachers.executions import ExecutionsTeacher
-from lawful.explain.teachers.traces import TraceSource, trace_source
+from lawful.explain.teachers.traces import TraceSource
 
 
 def call(name: str, line: int = 1, kind: str = "func_pre") -> dict[str, Any]:
@@ -44,7 +44,7 @@ def test_each_file_is_an_execution(tmp_path: Path) -> None:
         {"event": "crashed"},
     )
     good = written(tmp_path / "good.jsonl.gz", call("app.File.open", 3), call("app.File.read", 4))
-    source = trace_source([bad], [good])
+    source = TraceSource([bad], [good])
     assert source.alphabet.labels == ("open", "close", "read", "crashed", "error")
     assert source.alphabet.events[1].file == "app.py" and source.alphabet.events[1].line == 5
     assert words(source) == {(("open", "close", "read", "crashed", "error"), True), (("open", "read"), False)}
@@ -58,7 +58,7 @@ def test_each_file_is_an_execution(tmp_path: Path) -> None:
 def test_they_teach(tmp_path: Path) -> None:
     bad = written(tmp_path / "bad.jsonl", call("a"), call("b"))
     good = written(tmp_path / "good.jsonl", call("a"))
-    teacher = ExecutionsTeacher(trace_source([bad], [good]))
+    teacher = ExecutionsTeacher(TraceSource([bad], [good]))
     teacher.bound(Bounds(1, 9))
     word = teacher.alphabet.word
     assert teacher.member(word("a", "b", "error")) is MembershipAnswer.YES
@@ -68,24 +68,24 @@ def test_they_teach(tmp_path: Path) -> None:
 
 def test_events_by_pattern_and_by_distance(tmp_path: Path) -> None:
     bad = written(tmp_path / "bad.jsonl", *(call(f"f{n}") for n in range(30)), call("f0"))
-    assert trace_source([bad], events=["f1?", "f0"]).alphabet.labels == (
+    assert TraceSource([bad], events=["f1?", "f0"]).alphabet.labels == (
         "f0",
         *(f"f{n}" for n in range(10, 20)),
         "error",
     )
-    near = trace_source([bad], most=3)
+    near = TraceSource([bad], most=3)
     assert near.alphabet.labels == ("f0", "f28", "f29", "error")
-    assert len(trace_source([bad]).alphabet) == 13
+    assert len(TraceSource([bad]).alphabet) == 13
     with pytest.raises(LawfulError) as caught:
-        trace_source([bad], events=["nothing"])
+        TraceSource([bad], events=["nothing"])
     assert caught.value.slug == "explain-events" and "f0, f1" in str(caught.value.hint)
 
 
 def test_names_are_short_and_distinct(tmp_path: Path) -> None:
     bad = written(tmp_path / "b.jsonl", call("a.File.open"), call("b.File.open"), call("a.close"), call("error"))
-    assert trace_source([bad]).alphabet.labels == ("a.File.open", "b.File.open", "close", "error", "error (error)")
+    assert TraceSource([bad]).alphabet.labels == ("a.File.open", "b.File.open", "close", "error", "error (error)")
     ends = written(tmp_path / "c.jsonl", call("a", kind="func_post"), call("b", kind="func_raise"))
-    assert trace_source([ends]).alphabet.labels == ("func_post a", "func_raise b", "error")
+    assert TraceSource([ends]).alphabet.labels == ("func_post a", "func_raise b", "error")
 
 
 def test_bounds_and_limits(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_bounds_and_limits(tmp_path: Path) -> None:
     folder.mkdir()
     for n in range(5):
         written(folder / f"{n}.jsonl", *[call("a")] * n)
-    source = trace_source([folder])
+    source = TraceSource([folder])
     assert words(source, 3) == {(("a",) * n + ("error",), True) for n in range(3)}
     assert source.report.warnings == [f"2 traces are longer than 3 events and left out, e.g. {folder / '3.jsonl'}"]
     assert len(words(source, 9, Limits(words=2))) == 2
@@ -104,7 +104,7 @@ def test_a_trace_that_is_far_too_long_is_left_out(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("lawful.explain.teachers.traces._LONGEST", 3)
     long = written(tmp_path / "long.jsonl", *[call("a")] * 9)
     short = written(tmp_path / "short.jsonl", *[call("a")] * 3)
-    source = trace_source([long, short])
+    source = TraceSource([long, short])
     assert words(source) == {(("a", "a", "a", "error"), True)}
     assert source.report.warnings == ["1 execution has more than 3 events, and no word"]
 
@@ -115,8 +115,8 @@ def test_bad_traces(tmp_path: Path) -> None:
     (tmp_path / "text.jsonl").write_text("no json\n")
     for failing, passing in (([], [good]), ([tmp_path / "empty"], [good])):
         with pytest.raises(LawfulError) as caught:
-            trace_source(failing, passing)
+            TraceSource(failing, passing)
         assert caught.value.slug == "explain-traces"
     for path in (tmp_path / "missing.jsonl", tmp_path / "text.jsonl"):
         with pytest.raises(TraceError):
-            trace_source([path])
+            TraceSource([path])

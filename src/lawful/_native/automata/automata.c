@@ -37,7 +37,7 @@ static int state_of(PyObject *number, int32_t states, int32_t *state) {
     long value = PyLong_AsLongAndOverflow(number, &overflow);
     if (value == -1 && PyErr_Occurred()) return -1;
     if (overflow || value < 0 || value >= states) {
-        PyErr_Format(PyExc_ValueError, "there is no state %R", number);
+        PyErr_Format(PyExc_ValueError, "unknown state %R", number);
         return -1;
     }
     *state = (int32_t)value;
@@ -196,7 +196,7 @@ static void part(Partition *p, int32_t block) {
         p->start[new] = middle, p->end[new] = p->end[block], p->end[block] = middle;
     }
     for (int32_t i = p->start[new]; i < p->end[new]; i++) p->block[p->order[i]] = new;
-    /* If the old block waits, both parts do now; if not, the smaller one is enough. */
+    /* If the old block waits, both parts do now; if not, the smaller part is enough. */
     p->waiting[p->waiters++] = new;
 }
 
@@ -428,7 +428,7 @@ static PyObject *word_to(const Step *came, int32_t place) {
     return word;
 }
 
-/* Breadth-first over pairs, until one is taken. */
+/* Breadth-first over pairs, up to the first taken pair. */
 static PyObject *first_word(Pairs *p, int taken, Py_ssize_t longest) {
     int32_t letters = p->left->letters, room = 0, level_end = 1;
     int32_t *row = places(letters, sizeof *row);

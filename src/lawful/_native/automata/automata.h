@@ -12,9 +12,9 @@ PyObject *automaton_search(PyObject *module, PyObject *args);
      "automaton_minimal(initial, transitions, accepting)\n--\n\nThe smallest automaton of the same language."},        \
     {"automaton_product", automaton_product, METH_VARARGS,                                                             \
      "automaton_product(initial, transitions, accepting, initial, transitions, accepting, taken)\n--\n\n"              \
-     "The smallest automaton of what is taken of two languages."},                                                     \
+     "The smallest automaton of the words that `taken` chooses from two languages."},                                  \
     {"automaton_search", automaton_search, METH_VARARGS,                                                               \
      "automaton_search(initial, transitions, accepting, initial, transitions, accepting, taken, longest)\n--\n\n"      \
-     "The shortest word of what is taken of two languages, or None."},
+     "The shortest word that `taken` chooses from two languages, or None."},
 
 #endif

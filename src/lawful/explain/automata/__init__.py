@@ -1,7 +1,7 @@
 """Automata as integer tables, and what can be done with them."""
 
 from lawful.explain.automata.automaton import Automaton
-from lawful.explain.automata.language import count, is_empty, live, longest_word, reachable, sources, words
+from lawful.explain.automata.language import count, is_empty, live, reachable, sources, words
 from lawful.explain.automata.operations import (
     aligned,
     difference,
@@ -26,7 +26,6 @@ __all__ = [
     "intersection",
     "is_empty",
     "live",
-    "longest_word",
     "minimise",
     "project",
     "reachable",

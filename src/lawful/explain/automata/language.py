@@ -35,43 +35,11 @@ def is_empty(automaton: Automaton) -> bool:
     return automaton.accepting.isdisjoint(reachable(automaton))
 
 
-def longest_word(automaton: Automaton) -> int | None:
-    """The length of the longest word; None if the language is empty or infinite."""
-    order = _topological_order(automaton)
-    if not order:
-        return None
-    alive, length = set(order), dict.fromkeys(order, 0)
-    for state in reversed(order):
-        after = [length[target] for target in automaton.transitions[state] if target in alive]
-        length[state] = 1 + max(after) if after else 0
-    return length[automaton.initial]
-
-
-def _topological_order(automaton: Automaton) -> list[int] | None:
-    """Live states, each before those it leads to; None if they go round."""
-    alive = live(automaton)
-    incoming = dict.fromkeys(alive, 0)
-    for state in alive:
-        for target in automaton.transitions[state]:
-            if target in alive:
-                incoming[target] += 1
-    order = [state for state, count in incoming.items() if not count]
-    for state in order:
-        for target in automaton.transitions[state]:
-            if target in alive:
-                incoming[target] -= 1
-                if not incoming[target]:
-                    order.append(target)
-    return order if len(order) == len(alive) else None
-
-
 def words(automaton: Automaton, max_length: int | None = None) -> Iterator[tuple[int, ...]]:
     """Accepted words, shorter ones first, those of one length in order of letters.
 
     Without a greatest length they end only if the language is finite."""
     alive = live(automaton)
-    if max_length is None:
-        max_length = longest_word(automaton)
     # ways[n]: the steps that can still be followed by just n letters more.
     ahead = {state for state in alive if state in automaton.accepting}
     ways: list[dict[int, list[tuple[int, int]]]] = []

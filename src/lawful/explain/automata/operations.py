@@ -78,7 +78,7 @@ def included(left: Automaton, right: Automaton, longest: int | None = None) -> t
 
 
 def disjoint(left: Automaton, right: Automaton, longest: int | None = None) -> tuple[int, ...] | None:
-    """None if there is no word that both accept, or else the shortest."""
+    """None if no word is accepted by both, or else the shortest."""
     return _search(left, right, BOTH, longest)
 
 

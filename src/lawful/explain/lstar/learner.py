@@ -87,7 +87,7 @@ class CachedQueries:
 
     def _check(self, found: Counterexample, automaton: Automaton) -> None:
         if automaton.accepts(found.word) is found.accept:
-            raise ValueError(f"the teacher's counterexample is none, the automaton takes it rightly: {found!r}")
+            raise ValueError(f"the automaton takes the teacher's counterexample rightly: {found!r}")
         if found.accept and not self._well_formed.accepts(found.word):
             raise ValueError(f"the teacher wants a word accepted that does not end in its only error letter: {found!r}")
         if self._counterexamples.get(found.word, found.accept) is not found.accept:

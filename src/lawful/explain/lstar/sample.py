@@ -81,8 +81,8 @@ class Partial:
 def merged(sample: Sample) -> Partial:
     """Red and blue state merging: a consistent automaton, not always the smallest.
 
-    A node at the fringe is merged with the state for which most of what is known agrees, and becomes a state of its
-    own where there is none. Nodes that lead to no failure are left out, but must not come to fail."""
+    It merges a node at the fringe with the state that agrees with most known answers. A node with which no state
+    agrees becomes a state. Nodes that do not lead to a failure are left out, but must not come to fail."""
     return _Merging(sample).run()
 
 

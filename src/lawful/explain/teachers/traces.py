@@ -33,27 +33,6 @@ _TRACES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json")
 TracePath = str | os.PathLike[str]
 
 
-def trace_source(
-    failing: Sequence[TracePath],
-    passing: Sequence[TracePath] = (),
-    *,
-    events: Sequence[str] = (),
-    most: int = MOST_EVENTS,
-) -> TraceSource:
-    """Traces as a source of executions.
-
-    Each file is an execution, and of a folder each trace in it. `events`: patterns of the names that are letters;
-    none: those nearest to the ends of the failing traces, `most` of them."""
-    recorded = _Recorded()
-    for paths, failed in ((failing, True), (passing, False)):
-        for file in _files(paths):
-            recorded.read(file, failed)
-    if not any(each.failed for each in recorded.executions):
-        hint = "name at least one trace of an execution that failed"
-        raise LawfulError("explain-traces", "there is no failing execution in the traces", hint=hint)
-    return TraceSource(recorded, tuple(events), most)
-
-
 @dataclass
 class _Recording:
     """One execution as it was recorded: numbers of names, and where each event was."""
@@ -64,38 +43,32 @@ class _Recording:
     places: list[tuple[str, int] | None] = field(default_factory=list)
 
 
-class _Recorded:
-    """All executions of all traces, over all names that occur in them."""
-
-    def __init__(self) -> None:
-        self.names: dict[tuple[str, str], int] = {}
-        self.executions: list[_Recording] = []
-        self.cut = 0
-
-    def read(self, file: Path, failed: bool) -> None:
-        current = _Recording(failed, str(file))
-        self.executions.append(current)
-        with open_trace(file) as trace:
-            for event in trace:
-                kind, name = str(event.get("event", "")), str(event.get("name", ""))
-                if len(current.names) == _LONGEST:
-                    self.cut += 1
-                if len(current.names) <= _LONGEST:
-                    current.names.append(self.names.setdefault((kind, name), len(self.names)))
-                    current.places.append(_place(event))
-
-
 class TraceSource(ExecutionSource):
-    """The executions that were recorded, and no others. Made by `trace_source`."""
+    """The executions that were recorded, and no others.
 
-    def __init__(self, recorded: _Recorded, patterns: tuple[str, ...], most: int) -> None:
-        self._recorded = recorded
-        self._keys = list(recorded.names)  # they are numbered in this order
+    Each file is an execution, and of a folder each trace in it. `events`: patterns of the names that are letters;
+    none: those nearest to the ends of the failing traces, `most` of them."""
+
+    def __init__(
+        self,
+        failing: Sequence[TracePath],
+        passing: Sequence[TracePath] = (),
+        *,
+        events: Sequence[str] = (),
+        most: int = MOST_EVENTS,
+    ) -> None:
+        self._names: dict[tuple[str, str], int] = {}  # kinds and names of events, numbered as they come up
+        self._recorded = [self._read(file, True) for file in _files(failing)]
+        self._recorded += [self._read(file, False) for file in _files(passing)]
+        if not any(each.failed for each in self._recorded):
+            hint = "name at least one trace of an execution that failed"
+            raise LawfulError("explain-traces", "the traces have no failing execution", hint=hint)
+        self._keys = list(self._names)
         self._labels_by_number = {  # calls by their name, others by what they are, too
             number: name if kind == "func_pre" and name else f"{kind} {name}".strip()
-            for (kind, name), number in recorded.names.items()
+            for (kind, name), number in self._names.items()
         }
-        self._chosen = self._choose(patterns, most)
+        self._chosen = self._choose(events, most)
         labels = _labels([self._labels_by_number[number] for number in self._chosen])
         error = "error"
         while error in labels:
@@ -104,7 +77,17 @@ class TraceSource(ExecutionSource):
         self.alphabet = Alphabet((*letters, LabelledEvent(error)))
         self.counts = QueryCounts()
         self.report = TeacherReport(Basis.SAMPLED)
-        self._executions = list(self._read())
+        self._executions = list(self._spelled())
+
+    def _read(self, file: Path, failed: bool) -> _Recording:
+        found = _Recording(failed, str(file))
+        with open_trace(file) as trace:
+            for event in trace:
+                if len(found.names) <= _LONGEST:
+                    key = str(event.get("event", "")), str(event.get("name", ""))
+                    found.names.append(self._names.setdefault(key, len(self._names)))
+                    found.places.append(_place(event))
+        return found
 
     def shortest(self) -> int:
         return min((len(each.word) for each in self._executions if each.failed), default=1)
@@ -117,8 +100,8 @@ class TraceSource(ExecutionSource):
         if longer:
             many = f"{len(longer)} {'traces are' if len(longer) > 1 else 'trace is'} longer"
             warnings.append(f"{many} than {bounds.word_length} events and left out, e.g. {longer[0].example}")
-        if self._recorded.cut:
-            many = f"{self._recorded.cut} {'execution has' if self._recorded.cut == 1 else 'executions have'} more"
+        if cut := sum(len(each.names) > _LONGEST for each in self._recorded):
+            many = f"{cut} {'execution has' if cut == 1 else 'executions have'} more"
             warnings.append(f"{many} than {_LONGEST:,} events, and no word")
         self.report = TeacherReport(Basis.SAMPLED, [], warnings, left_out=bool(warnings))
         most = None if limits is None else limits.words
@@ -131,8 +114,8 @@ class TraceSource(ExecutionSource):
                 self.counts.executions += 1
                 yield each
 
-    def _choose(self, patterns: tuple[str, ...], most: int) -> list[int]:
-        names = self._recorded.names
+    def _choose(self, patterns: Sequence[str], most: int) -> list[int]:
+        names = self._names
         if patterns:
             found = [n for (kind, name), n in names.items() if any(_matches(each, kind, name) for each in patterns)]
             found = [number for number in found if not self._is_end(number)] or found
@@ -144,7 +127,7 @@ class TraceSource(ExecutionSource):
         found = [n for (kind, _), n in names.items() if kind not in _NOISE and not self._is_end(n)]
         if len(found) > most:
             near: dict[int, int] = {}
-            for each in self._recorded.executions:
+            for each in self._recorded:
                 for away, number in enumerate(reversed(each.names) if each.failed else (), start=1):
                     near[number] = min(near.get(number, _LONGEST), away)
             kept = set(sorted(found, key=lambda number: near.get(number, 2 * _LONGEST))[:most])
@@ -154,20 +137,20 @@ class TraceSource(ExecutionSource):
     def _is_end(self, number: int) -> bool:
         """Is it the end of a call whose beginning is there too?"""
         kind, name = self._keys[number]
-        return kind in _ENDS and ("func_pre", name) in self._recorded.names
+        return kind in _ENDS and ("func_pre", name) in self._names
 
     def _first_place(self, number: int) -> tuple[str, int] | tuple[None, None]:
-        for each in self._recorded.executions:
+        for each in self._recorded:
             if number in each.names:
                 place = each.places[each.names.index(number)]
                 if place is not None:
                     return place
         return None, None
 
-    def _read(self) -> Iterator[Execution]:
+    def _spelled(self) -> Iterator[Execution]:
         letters = {number: letter for letter, number in enumerate(self._chosen)}
         error = self.alphabet.error
-        for each in self._recorded.executions:
+        for each in self._recorded:
             if len(each.names) > _LONGEST:
                 continue  # how it went on is not known
             kept = [(letters[n], place) for n, place in zip(each.names, each.places, strict=True) if n in letters]
@@ -183,7 +166,7 @@ def _files(paths: Iterable[TracePath]) -> Iterator[Path]:
         if each.is_dir():
             found = sorted(file for file in each.iterdir() if file.name.endswith(_TRACES))
             if not found:
-                raise LawfulError("explain-traces", "there are no traces in this folder", where=str(each))
+                raise LawfulError("explain-traces", "this folder has no traces", where=str(each))
             yield from found
         else:
             yield each

@@ -75,7 +75,7 @@ def test_one_run_has_the_words_of_the_compiled_program(seed: int, unwind: int, t
         for failed, found in ((True, want.failing), (False, want.passing))
         for word in found
     }
-    # The text alone never rules out what is executed, and its shortest way is no longer than any.
+    # The text alone never rules out the word of an execution, and its shortest way is not longer than any.
     for word in want.failing:
         assert teacher.flow.allows(spelled(alphabet, word, True) or ())
         assert teacher.shortest() <= len(word) + 1
@@ -157,7 +157,7 @@ def test_states_that_executions_get_away_from(seed: int, tmp_path: Path) -> None
 
 
 def test_too_many_words_are_asked_for_one_by_one(tmp_path: Path) -> None:
-    """Where the failures cannot all be listed, the solver answers, and what is learned stays the same."""
+    """Where the failures cannot all be listed, the solver answers, and the automaton stays the same."""
     path, bounds = program(12, tmp_path), Bounds(2, 5)
     all_of_them = c_teacher(path)
     few = c_teacher(path, limits=Limits(words=2))
@@ -177,7 +177,7 @@ def test_too_many_words_are_asked_for_one_by_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["one-run", "asking"])
 def test_bounds_may_shrink_again(way: str, tmp_path: Path) -> None:
-    """A failure that was met with more unwinding is none with less."""
+    """A failure that was found with more unwinding does not count with less."""
     path = tmp_path / "loop.c"
     path.write_text(
         """

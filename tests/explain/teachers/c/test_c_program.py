@@ -1,4 +1,4 @@
-"""Reading C: what is accepted, which events are chosen, and what a user is told who did something wrong."""
+"""Reading C: which programs Lawful accepts, which events it chooses, and its errors."""
 
 from __future__ import annotations
 
@@ -228,9 +228,9 @@ def test_what_has_no_body_is_said(write: Write) -> None:
         )
     )
     assert sorted(program.warnings) == [
-        "log_it() has no body: it is taken to do nothing",
-        "other() is not declared: it is taken to give any int",
-        "sensor() has no body: it is taken to give any value",
+        "log_it() has no body: Lawful assumes that it does nothing",
+        "other() is not declared: Lawful assumes that it returns any int",
+        "sensor() has no body: Lawful assumes that it returns any value",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Where CBMC is looked for, and what is said where there is none."""
+"""Where Lawful looks for CBMC, and the error if it does not find it."""
 
 from __future__ import annotations
 

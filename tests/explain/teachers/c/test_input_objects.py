@@ -1,4 +1,4 @@
-"""Inputs that are no numbers: what pointers point to is made, followed as far as the bound, and shown."""
+"""Inputs that are not numbers: Lawful makes the objects of pointers, up to the bound, and shows them."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_made_is_said_to_be_anything(tmp_path: Path) -> None:
     text = 'void f(int (*act)(int), int n) { Learn("a"); assert(n != 3); }\n'
     teacher = one_run(tmp_path, text)
     assert examples(teacher, 2, 3) == {("a",): "n = 3"}
-    assert teacher.report.warnings == ["parameter act of f() may be anything, and is not shown"]
+    assert teacher.report.warnings == ["parameter act of f() may be anything, and explanations do not show it"]
 
 
 def test_a_function_without_a_body_that_gives_a_pointer(tmp_path: Path) -> None:
@@ -156,5 +156,5 @@ def test_a_function_without_a_body_that_gives_a_pointer(tmp_path: Path) -> None:
     teacher = one_run(tmp_path, text)
     assert examples(teacher, 2, 3) == {("a",): "fetch() = {value = 4, next = NULL}, fetch() = NULL"}
     assert teacher.report.warnings == [
-        "fetch() has no body: it is taken to give NULL, or a pointer to one object with any content"
+        "fetch() has no body: Lawful assumes that it returns NULL, or a pointer to one object with any content"
     ]

@@ -148,7 +148,7 @@ def test_inputs_that_lead_there(way: TeacherName, write: Write) -> None:
 
 @both
 def test_inputs_come_in_the_order_in_which_they_are_taken(way: TeacherName, write: Write) -> None:
-    """An input of a branch that is not taken is none."""
+    """An explanation does not show the input of a branch that is not taken."""
     path = write(
         """
         extern int __VERIFIER_nondet_int(void);

@@ -1,4 +1,4 @@
-"""Targets and inputs that are none, or unusual: each works, or says what is wrong, where, and what would help."""
+"""Wrong or unusual targets and inputs: each works, or the error says what is wrong, where, and what would help."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ def test_functions_of_all_kinds(folder: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "slug", "message", "hint"),
     [
-        ("stpe", "explain-target", "there is no stpe", "did you mean step?"),
-        ("stack.push", "explain-target", "there is no stack.push", "did you mean Stack?"),
-        ("Stack.pusj", "explain-target", "there is no Stack.pusj", "did you mean push?"),
-        ("Stack.full", "explain-target", "Stack.full is no function", "there are push"),
-        ("Stack.limit", "explain-target", "Stack.limit is no function", "there are push"),
-        ("outer.inner", "explain-target", "there is no outer.inner", "made anew each time"),
+        ("stpe", "explain-target", "stpe does not exist", "did you mean step?"),
+        ("stack.push", "explain-target", "stack.push does not exist", "did you mean Stack?"),
+        ("Stack.pusj", "explain-target", "Stack.pusj does not exist", "did you mean push?"),
+        ("Stack.full", "explain-target", "Stack.full is not a function", "there are push"),
+        ("Stack.limit", "explain-target", "Stack.limit is not a function", "there are push"),
+        ("outer.inner", "explain-target", "outer.inner does not exist", "inner functions anew"),
         ("closed", "explain-inputs", "no input can be made: RuntimeError: closed", "--inputs"),
         ("called", "explain-inputs", "it: Lawful does not know small values of Callable", "--inputs"),
         ("anything", "explain-inputs", "it: Lawful does not know small values of Any", "--inputs"),

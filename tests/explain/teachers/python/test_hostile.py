@@ -57,7 +57,7 @@ def test_only_the_process_that_began_an_execution_answers(program: Program, apar
     )
     with source:
         assert brute.spelled(source, 1) == {(("odd",), False)}
-        assert warned(source, "each is run in a process of its own") == apart
+        assert warned(source, "Lawful runs each in a process of its own") == apart
         assert source.report.basis is Basis.COMPLETE
 
 

@@ -19,7 +19,7 @@ class TestExpecting:
     @pytest.mark.xfail(strict=True)
     @pytest.mark.parametrize("n", [0, 1])
     def test_strict(self, n):
-        emit("fails as expected" if n else "passes in vain")
+        emit("fails as expected" if n else "passes unexpectedly")
         assert not n
 
     @pytest.mark.xfail
@@ -50,7 +50,7 @@ class TestExpecting:
     @settings(derandomize=True, database=None)
     @given(st.just(1))
     def test_drawn_in_vain(self, one):
-        emit("drawn in vain")
+        emit("drawn unexpectedly")
 
     def test_leaves(self):
         emit("leaves")
@@ -116,7 +116,7 @@ class TestOld(unittest.TestCase):
 
     @unittest.expectedFailure
     def test_in_vain(self):
-        emit("old in vain")
+        emit("old unexpectedly")
 """
 
 
@@ -143,9 +143,9 @@ def line(text: str) -> int:
 def test_a_failure_that_is_expected_is_none_and_an_expected_one_that_does_not_come_is(folder: Path) -> None:
     words, warnings = found(folder, "TestExpecting")
     assert {word: each.error for word, each in words.items() if each.failed} == {
-        ("passes in vain", "error"): "XPASS(strict)",
+        ("passes unexpectedly", "error"): "XPASS(strict)",
         ("other error", "error"): "IndexError",
-        ("drawn in vain", "error"): "XPASS(strict)",
+        ("drawn unexpectedly", "error"): "XPASS(strict)",
         ("leaves", "error"): "KeyboardInterrupt",
         ("awaited", "error"): "IndexError",
     }
@@ -157,7 +157,7 @@ def test_a_failure_that_is_expected_is_none_and_an_expected_one_that_does_not_co
         ("drawn badly",),
         ("last",),
     }
-    unexpected = words["passes in vain", "error"]
+    unexpected = words["passes unexpectedly", "error"]
     assert unexpected.places is not None and unexpected.example == "n=0"
     assert unexpected.places[-1] == ("test_it.py", line("xfail(strict=True)"))
     assert all(each.startswith("never seen: ") for each in warnings)
@@ -186,7 +186,7 @@ def test_classes_of_unittest(folder: Path) -> None:
         ("error",): "TypeError",
         ("old cleared", "error"): "NameError",
         ("old expecting",): "",
-        ("old in vain", "error"): "Failed",
+        ("old unexpectedly", "error"): "Failed",
     }
     unprepared = words["error",]
     assert unprepared.places is not None and unprepared.places[-1] == ("test_it.py", line("raise TypeError"))

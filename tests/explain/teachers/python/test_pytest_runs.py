@@ -134,7 +134,7 @@ def test_each_example_of_hypothesis_is_an_execution(tests: Tests) -> None:
         assert brute.failing(found) == {("run", "pop", "IndexError"), ("run", "push", "pop", "pop", "IndexError")}
         texts = {each.example for each in source.executions(Bounds(1, 9))}
         assert texts and all(text is not None and text.startswith("text='") for text in texts)
-        assert (("run", "push", "push"), False) not in found  # what the test assumes away is no execution
+        assert (("run", "push", "push"), False) not in found  # an example that the test rejects is not an execution
         assert any("test_undrawable: call failed" in each for each in source.report.warnings)
 
 

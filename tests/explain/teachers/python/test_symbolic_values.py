@@ -228,7 +228,7 @@ def test_what_has_no_symbolic_form_is_named(program: Program) -> None:
 
 
 def test_what_cannot_be_followed_is_tried_on_samples(program: Program) -> None:
-    """One value stands for all others where there is no symbolic form: what the others do is seen all the same."""
+    """An operation without a symbolic form takes one value for all others; samples show what the others do."""
     text = """
         def low(): pass
         def high(): pass

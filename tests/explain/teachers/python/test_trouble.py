@@ -155,7 +155,7 @@ def test_a_process_that_hangs_where_no_signal_reaches_it(program: Program) -> No
         ("import random\ndef chosen(n): return random.random() < 0.5", "chance"),
         ("def chosen(n): return [*{'a', 'b', 'c', 'd', 'e', 'f', str(n)}][0] < 'c'", "the order of sets"),
         ("import time\ndef chosen(n): return time.perf_counter_ns() // 100 % 2", "chance, time"),
-        # Each bit is told: two processes must not do the same by chance.
+        # Each bit is an event: two processes must not do the same by chance.
         (
             "def clear(): pass\n"
             "def chosen(n): return any([step() if id(step) >> bit & 1 else clear() for bit in range(12, 40)])",
@@ -170,7 +170,7 @@ def test_what_is_not_deterministic_is_named(program: Program, text: str, cause: 
         brute.spelled(source, 12)
         assert warned(source, "not deterministic: run twice with n=") and warned(source, cause)
         assert source.report.basis is Basis.SAMPLED
-        assert not warned(source, "each is run in a process of its own")
+        assert not warned(source, "Lawful runs each in a process of its own")
 
 
 def test_with_few_inputs_chance_shows_too(program: Program) -> None:
@@ -194,10 +194,10 @@ def test_executions_that_change_later_ones_are_run_apart(program: Program) -> No
     )
     with source:
         assert brute.spelled(source, 2) == {(("first",), False), (("first", "error"), True)}
-        assert warned(source, "each is run in a process of its own")
+        assert warned(source, "Lawful runs each in a process of its own")
         assert source.report.basis is Basis.COMPLETE
         assert brute.spelled(source, 1) == {(("first",), False)}
-        assert warned(source, "each is run in a process of its own")  # for each bound
+        assert warned(source, "Lawful runs each in a process of its own")  # for each bound
 
 
 def test_chance_that_is_settled_is_none(program: Program) -> None:
@@ -217,7 +217,7 @@ def test_chance_that_is_settled_is_none(program: Program) -> None:
     word = tuple("low" if chance.random() < 0.5 else "high" for _ in range(4))
     with source:
         assert brute.spelled(source, 4) == {(word[:length], False) for length in range(5)}
-        assert warned(source, "each is run in a process of its own")
+        assert warned(source, "Lawful runs each in a process of its own")
         assert source.report.basis is Basis.COMPLETE
 
 

@@ -51,7 +51,7 @@ def c_teacher(
     `way` is how the teacher works: "one-run" has CBMC write one formula for each unwinding and solves that, "asking"
     runs CBMC for each question, as the paper does."""
     if way not in ("one-run", "asking"):
-        message = f"there is no way {way!r} to ask about C programs"
+        message = f"unknown way {way!r} to ask about C programs"
         raise LawfulError("c-way", message, hint="ways are one-run and asking")
     teacher: type[CTeacher]
     if way == "asking":

@@ -63,8 +63,6 @@ class CTeacher(Teacher, ABC):
         return self.flow.shortest()
 
     def bound(self, bounds: Bounds) -> None:
-        if bounds.unwind < 1 or bounds.word_length < 1:
-            raise LawfulError("explain-bounds", f"bounds begin with 1, not {min(bounds.unwind, bounds.word_length)}")
         self._bounds = bounds
 
     @property

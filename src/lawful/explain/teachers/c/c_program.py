@@ -154,7 +154,7 @@ def read_program(path: str | Path, include: Sequence[str | Path] = (), define: S
     """Reads a C file. What cannot be read is an error with its place."""
     path = Path(path)
     if not path.is_file():
-        raise LawfulError("c-not-read", f"there is no file {path}")
+        raise LawfulError("c-not-read", f"file {path} does not exist")
     source = preprocess(path, [Path(folder) for folder in include], define)
     try:
         tree = c_parser.CParser().parse(source.text, str(path))
@@ -208,7 +208,7 @@ def chosen_assertions(program: CProgram, among: Sequence[str], error: str | int 
     if error in (None, "assert"):
         if not found:
             hint = "add an assert(), or explain the end of the program with --explain-end"
-            raise LawfulError("c-no-assertion", f"{program.path} asserts nothing that could be reached", hint=hint)
+            raise LawfulError("c-no-assertion", f"{program.path} has no assertion that it can reach", hint=hint)
         if error is None and len(places) > 1:
             hint = f"choose one by its line, as in --error {found[0].file}:{found[0].line}, or all: --error assert"
             message = f"{program.path} has assertions at {', '.join(places)}"
@@ -219,5 +219,5 @@ def chosen_assertions(program: CProgram, among: Sequence[str], error: str | int 
     chosen = [one for one in found if str(one.line) == line and (not file or Path(one.file).name == name)]
     if not chosen:
         hint = f"there are assertions at {', '.join(places)}" if found else "it has none"
-        raise LawfulError("c-no-assertion", f"there is no assertion at {error} that the program could reach", hint=hint)
+        raise LawfulError("c-no-assertion", f"the program cannot reach an assertion at {error}", hint=hint)
     return chosen

@@ -160,7 +160,7 @@ def choose(
     """The events: of these kinds, matching a pattern; without, the nearest to the error in the graph of calls."""
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
-        message = f"there is no kind of event {unknown[0]!r}"
+        message = f"unknown kind of event {unknown[0]!r}"
         raise LawfulError("c-event-kind", message, hint=f"kinds are {', '.join(KINDS)}")
     if patterns:
         taken = [one for one in found if _wanted(program, one, kinds) and _matches(one, patterns)]
@@ -183,7 +183,7 @@ def choose(
             break
     else:
         if kinds or not alone:
-            message = f"{program.path} has nothing to be made an event"
+            message = f"{program.path} has nothing that can be an event"
             raise LawfulError("c-no-events", message, hint=_possible(found, kinds))
         return alone
     if {one.kind for one in taken} == {"learn"}:

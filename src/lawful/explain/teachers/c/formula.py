@@ -90,7 +90,7 @@ class Formula:
     def solve(self, assumptions: Sequence[int], seconds: float | None = None) -> bool:
         """Whether an execution is as is assumed.
 
-        The solver works in pieces: between them the clock is looked at, and Ctrl-C is heard."""
+        The solver works in pieces: between them, this looks at the clock, and Python handles Ctrl-C."""
         ends = None if seconds is None else time.monotonic() + seconds
         while True:
             self._solver.conf_budget(_PIECE)
@@ -193,7 +193,7 @@ class Formula:
 
     def running(self, automaton: Automaton, length: int) -> tuple[int, list[list[int]]]:
         """Clauses that let an automaton run along the word: a literal that switches them on, and for each place the
-        literals of the states. The state that it is in is true; another one may be, but need not."""
+        literals of the states. The state that it is in is true; others can be true too."""
         active = self.new()
         states = [[self.new() for _ in automaton.transitions] for _ in range(min(length, len(self.letters)) + 1)]
         self.add([-active, states[0][automaton.initial]])

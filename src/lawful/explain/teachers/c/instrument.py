@@ -127,7 +127,7 @@ def instrument(
     alphabet = writer.alphabet(chosen, *(next(iter(places)) if len(places) == 1 else (None, None)))
     writer.rewrite({id(one.place.node) for one in failing})
     letters = {label: letter for letter, label in enumerate(alphabet.labels)}
-    # From the last to the first: a place inside of another one is changed before what it stands in.
+    # From the last to the first: a place inside of another changes before the place around it.
     for one in reversed(chosen):
         one.insert(c_ast.FuncCall(c_ast.ID(LEARN), c_ast.ExprList([c_ast.Constant("int", str(letters[one.label]))])))
     writer.drop_unused()
@@ -214,11 +214,12 @@ class _Writer:
         elif name not in self.stubs:
             self.stub(name, declared, kind)
         if declared is None and by_name(name) is None and not name.startswith("nondet"):
-            self.warn(f"{name}() is not declared: it is taken to give any int")
+            self.warn(f"{name}() is not declared: Lawful assumes that it returns any int")
         elif declared is not None and by_name(name) is None and name not in _LIBRARY_INPUTS:
-            pointing = "give NULL, or a pointer to one object with any content" if name in self.stubs else "do nothing"
-            what = "give any value" if kind is not None else pointing
-            self.warn(f"{name}() has no body: it is taken to {what}")
+            what = "returns any value" if kind is not None else "does nothing"
+            if kind is None and name in self.stubs:
+                what = "returns NULL, or a pointer to one object with any content"
+            self.warn(f"{name}() has no body: Lawful assumes that it {what}")
 
     def warn(self, text: str) -> None:
         """Says something once."""
@@ -286,12 +287,12 @@ class _Writer:
         pointer = self.maker.pointer(parameter.type)
         if pointer is not None:
             function, shape, deep = pointer
-            self.warn(f"parameter {label} of {self.target}() points to nothing, or to one object with any content")
+            self.warn(f"parameter {label} of {self.target}() is NULL, or points to one object with any content")
             self.wholes[shape.input] = ObjectInput(label, shape, deep)
             return [f"    {spelled(parameter.type, name)} = {function}({deep});"]
         record = self.maker.record(parameter.type, name)
         if record is None or len(self.inputs) == first:
-            self.warn(f"parameter {label} of {self.target}() may be anything, and is not shown")
+            self.warn(f"parameter {label} of {self.target}() may be anything, and explanations do not show it")
             return []
         lines, whole, deep = record
         self.wholes[first] = ObjectInput(label, whole, deep)

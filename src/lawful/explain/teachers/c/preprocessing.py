@@ -15,8 +15,8 @@ from lawful.errors import LawfulError
 HEADERS = Path(__file__).with_name("headers")
 BUILT_IN = "<lawful>"  # the file that declares what compilers know by themselves; nothing of it is written out
 
-# Words of GNU C that mean nothing to a model checker. They stand in the system's headers, which are taken where
-# there is none of our own.
+# Words of GNU C that mean nothing to a model checker. They stand in the headers of the system, which the preprocessor
+# takes where Lawful has no header.
 _WITHOUT = {
     "__attribute__(x)": "",
     "__attribute(x)": "",

@@ -26,7 +26,7 @@ _HOLDS = '__CPROVER_assert(1, "");'  # a property that cannot be broken
 
 
 def _following(word: Word, assumed: str, fail: str, end: str) -> str:
-    """Code that follows a word: what is assumed of each letter, and what is asserted where the program stops."""
+    """Code that follows a word, with an assumption about each letter, and assertions where the program stops."""
     return f"""
 {_table("__lawful_word", word)}
 unsigned int __lawful_index = 0;

@@ -118,7 +118,7 @@ class ChildHandle:
             raise LawfulError("explain-load", text, where=self._config["name"], hint=hint) from None
 
     def run(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The reports on a request; the last one has `end`."""
+        """The reports on a request, up to one with `end`."""
         self._beats[:16] = bytes(16)
         self._ask(request)
         # Tests have fixtures and modules of their own to load first, and nobody knows how long that takes.
@@ -243,7 +243,7 @@ class ChildPool:
             self._starting[number] = ChildHandle(self._config, self._seed + number, self._seconds)
 
     def run(self, request: Mapping[str, Any], number: int = 0) -> Iterator[dict[str, Any]]:
-        """The reports on a request. The last one has `end`, or, if the process died, how as `died`."""
+        """The reports on a request, up to one with `end`, or, if the process died, with how it did as `died`."""
         try:
             yield from self.get(number).run(request)
         except ChildDied as died:

@@ -124,7 +124,7 @@ class ChildProcess:
         if self.node is not None:
             if importlib.util.find_spec("pytest") is None:
                 message = "pytest is not installed"
-                raise LawfulError("explain-pytest", message, hint="a function is named as file.py:function")
+                raise LawfulError("explain-pytest", message, hint="name a function as file.py:function")
             our_module(_PYTESTING)  # once for all the processes in which it will run
 
             def begin(functions: list[Any]) -> RunTally | None:
@@ -166,8 +166,6 @@ class ChildProcess:
                 "arms": [[*astuple(arm), file(arm.file)] for arm in arms],
             }
         )
-
-    # -- runs -------------------------------------------------------------------------------------
 
     def run(self, request: Mapping[str, Any]) -> None:
         """Does what the parent asks for, and reports."""
@@ -226,7 +224,7 @@ class ChildProcess:
         assert loaded is not None
         if self._given is not None:
             if way == "symbolic":
-                message = "with inputs of your own there is nothing to explore symbolically"
+                message = "Lawful cannot explore inputs of your own symbolically"
                 raise LawfulError("explain-way", message, hint="leave out the inputs, or choose another way")
             if _is_strategy(self._given):
                 return "testing", None
@@ -318,7 +316,7 @@ def _prepare(config: Mapping[str, Any]) -> None:
 
 
 def main(requests: int, answers: int, beats: int, before: Collection[str]) -> None:
-    """Answers requests until there are no more. `before`: the modules that there were from the beginning."""
+    """Answers requests until the last. `before`: the modules that Python had imported when it started."""
     sys.dont_write_bytecode = True
     shown = mmap.mmap(beats, SIZE)
     os.close(beats)

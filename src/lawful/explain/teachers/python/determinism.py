@@ -35,8 +35,6 @@ class DeterminismCheck:
 
     def before(self, bound: int, warnings: list[str]) -> str | None:
         """Looks at the first inputs before all are run. If each execution needs a process of its own, an example."""
-        if self.isolated:
-            return None
         first = self._ask(0, bound, list(range(_BEFORE)), False)
         known = _by_number(first)
         first += self._ask(0, bound, _repeat_few(list(known)), False) if len(known) < _OFTEN else []

@@ -27,7 +27,6 @@ from lawful.explain.teachers.python.determinism import DeterminismCheck
 from lawful.explain.teachers.python.letter_choice import LetterCandidate, LetterChooser, TrialRun, alphabet_of
 from lawful.explain.teachers.python.options import (
     EXPLORATION_WAYS,
-    ErrorChoice,
     EventChoice,
     ExplorationWay,
     error_of,
@@ -56,7 +55,7 @@ class PythonSource(ExecutionSource):
         *,
         inputs: object = None,
         events: EventChoice | Sequence[str] | None = None,
-        error: str | ErrorChoice | None = None,
+        error: str | None = None,
         way: ExplorationWay = "auto",
         limits: Limits | None = None,
         seed: int = 0,
@@ -64,16 +63,16 @@ class PythonSource(ExecutionSource):
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         if way not in EXPLORATION_WAYS:
-            raise LawfulError("explain-way", f"there is no way {way!r}", hint=", ".join(EXPLORATION_WAYS))
+            raise LawfulError("explain-way", f"unknown way {way!r}", hint=", ".join(EXPLORATION_WAYS))
         found = target_of(target, folder)
         if isinstance(found, CTarget):
-            raise LawfulError("explain-target", f"{found} is no Python", hint="C programs have a teacher of their own")
+            raise LawfulError("explain-target", f"{found} is not Python", hint="C programs have other teachers")
         self.target: PythonTarget | PytestTarget = found
         self.limits = limits = limits or Limits()
         self.way: str = way  # how inputs are found; once executions ran, what `auto` came to
         self._asked_way = way
         self._seed, self._samples = seed, samples
-        self.error = error if isinstance(error, ErrorChoice) else error_of(error, folder, found.file)
+        self.error = error_of(error, folder, found.file)
         events = events_of(events)
         branches = "branches" in (events.kinds or ())
         self._config = child_config(found, self.error, inputs, Path(folder or ".").absolute(), branches=branches)
@@ -164,8 +163,6 @@ class PythonSource(ExecutionSource):
             **more,
         }
 
-    # -- letters ----------------------------------------------------------------------------------
-
     def _choose(self, events: EventChoice) -> tuple[list[LetterCandidate], Alphabet]:
         self._children.get()
         chooser = LetterChooser(events, self._children.described)
@@ -205,8 +202,6 @@ class PythonSource(ExecutionSource):
             self.counts.executions += message["ran"] if message.get("end") else 0
         return trial
 
-    # -- executions -------------------------------------------------------------------------------
-
     def _run_bound(self, bound: int, run: BoundRun) -> Iterator[Execution]:
         self._children.get()
         isolated = self._interfering_example is not None
@@ -225,7 +220,7 @@ class PythonSource(ExecutionSource):
                 break
             if not self._inputs_numbered or self._asked_way == "symbolic":
                 run.left_out = True
-                run.warnings.append(f"the program ended its process ({died}); what would follow is missing")
+                run.warnings.append(f"the program ended its process ({died}); the executions after that are missing")
                 return self._finished(run, {"complete": False, "stopped": None}, totals, check, bound)
             at = max(start, died.number)
             if "so far" in finish:
@@ -330,7 +325,7 @@ class PythonSource(ExecutionSource):
             check.after(bound, run.warnings)
         run.basis = Basis.COMPLETE if complete and not check.nondeterministic else Basis.SAMPLED
         if self._interfering_example is not None:
-            remedy = "each is run in a process of its own"
+            remedy = "Lawful runs each in a process of its own"
             if self.way == "symbolic":
                 run.basis, remedy = Basis.SAMPLED, "--way exhaustive can run each in a process of its own"
             example = self._interfering_example

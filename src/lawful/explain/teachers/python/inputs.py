@@ -42,7 +42,7 @@ class InputScope:
         )
         self.count = self._product.count
         if self.count == 0:
-            message = f"{name}: there are no inputs of size {bound}"
+            message = f"{name} has no inputs of size {bound}"
             raise LawfulError("explain-inputs", message, hint="give them yourself: --inputs file.py:generator")
         self._chosen: Sequence[int] = range(self.count)
         self._size = self.count  # `len` of a huge range is an error

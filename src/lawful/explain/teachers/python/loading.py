@@ -39,9 +39,10 @@ def load_function(file: str | None, module: str | None, name: str, branches: Bra
         try:
             holder = getattr(parent, part)
         except AttributeError:
-            raise LawfulError("explain-target", f"there is no {name}", where=where, hint=_hint(parent, part)) from None
+            hint = _hint(parent, part)
+            raise LawfulError("explain-target", f"{name} does not exist", where=where, hint=hint) from None
     if not callable(holder):
-        raise LawfulError("explain-target", f"{name} is no function", where=where, hint=_hint(parent, ""))
+        raise LawfulError("explain-target", f"{name} is not a function", where=where, hint=_hint(parent, ""))
     plain = isinstance(parent, type) and isinstance(inspect.getattr_static(parent, part), FunctionType)
     return LoadedFunction(holder, name, parent if plain else None)
 
@@ -50,16 +51,17 @@ def load_value(spec: str, folder: str) -> Any:
     """What `file.py:name` or `module:name` stands for."""
     place, _, name = spec.rpartition(":")
     if not place or not name.isidentifier():
-        raise LawfulError("explain-inputs", f"{spec!r} names no inputs", hint="file.py:name or package.module:name")
+        hint = "file.py:name or package.module:name"
+        raise LawfulError("explain-inputs", f"{spec!r} does not name inputs", hint=hint)
     if place.endswith(".py"):
         file = os.path.join(folder, place)
         if not os.path.isfile(file):
-            raise LawfulError("explain-inputs", f"there is no file {place}", where=spec)
+            raise LawfulError("explain-inputs", f"file {place} does not exist", where=spec)
         module = load_file(file, None)
     else:
         module = _import(place, spec)
     if not hasattr(module, name):
-        raise LawfulError("explain-inputs", f"there is no {name} in {place}", where=spec)
+        raise LawfulError("explain-inputs", f"{place} has no {name}", where=spec)
     return getattr(module, name)
 
 
@@ -115,7 +117,7 @@ def _load_errors(where: str, name: str = "") -> Iterator[None]:
 def _hint(holder: Any, missing: str) -> str | None:
     """What could have been meant."""
     if isinstance(holder, FunctionType):
-        return "what is inside of a function is made anew each time: name a function of a module or of a class"
+        return "each call makes its inner functions anew: name a function of a module or of a class"
     inside = vars(holder) if isinstance(holder, type | ModuleType) else {}
     found = [name for name, value in inside.items() if callable(value) and not name.startswith("_")]
     if isinstance(holder, ModuleType):  # not what it has imported

@@ -37,7 +37,7 @@ class EventChoice:
     def __post_init__(self) -> None:
         for kind in self.kinds or ():
             if kind not in EVENT_KINDS:
-                message = f"there are no events of kind {kind!r}"
+                message = f"unknown kind of events {kind!r}"
                 raise LawfulError("explain-events", message, hint=", ".join(EVENT_KINDS))
 
     def matches(self, *names: str) -> bool:
@@ -80,7 +80,7 @@ def error_of(text: str | None, folder: str | os.PathLike[str] | None = None, fil
         return ErrorChoice("line", f"{place.name}:{line}", file=str(place), first=first, last=last)
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", text):
         hint = "an exception as AssertionError or pkg.mod.MyError, a line as file.py:17, or end"
-        raise LawfulError("explain-error", f"{text!r} names no error", hint=hint)
+        raise LawfulError("explain-error", f"{text!r} does not name an error", hint=hint)
     return ErrorChoice("type", text.rpartition(".")[2], name=text)
 
 
@@ -91,7 +91,7 @@ def _statement(file: Path, line: int, text: str) -> tuple[int, int]:
     except OSError as error:
         raise LawfulError("explain-error", f"{file.name}: {error.strerror}", where=text) from None
     except (SyntaxError, ValueError) as error:
-        raise LawfulError("explain-error", f"{file.name} is no Python: {error}", where=text) from None
+        raise LawfulError("explain-error", f"{file.name} is not valid Python: {error}", where=text) from None
     spans = []
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
@@ -100,6 +100,6 @@ def _statement(file: Path, line: int, text: str) -> tuple[int, int]:
             if node.lineno <= line <= last:
                 spans.append((last - node.lineno, node.lineno, last))
     if not spans:
-        raise LawfulError("explain-error", f"there is no statement in line {line} of {file.name}", where=text)
+        raise LawfulError("explain-error", f"line {line} of {file.name} has no statement", where=text)
     _, first, last = min(spans)
     return first, last

@@ -31,16 +31,16 @@ def run(node: str, folder: str, begin: Callable[[list[Any]], RunTally | None]) -
     code = int(pytest.main([*_QUIET, "--rootdir", folder, node, *alone], plugins=[plugin]))
     if not plugin.found:
         reason = "; ".join(plugin.reasons) or f"pytest ended with exit code {code}"
-        hint = "its name begins with test, unless pytest is told otherwise; a function is file.py:function"
-        raise LawfulError("explain-pytest", f"pytest finds no such test: {reason}", where=node, hint=hint)
+        hint = "its name begins with test, unless pytest is configured otherwise; name a function as file.py:function"
+        raise LawfulError("explain-pytest", f"pytest does not find this test: {reason}", where=node, hint=hint)
     if plugin.tally is None:
         return None
     return plugin.tally.end(complete=False, notes=plugin.notes, drawn=plugin.drew)
 
 
 class _Runs:
-    """Watches tests. An execution is the call of a test. What pytest makes of it counts: a failure that the test
-    expects is none. An error in a fixture is one of the test, with the events of the fixture."""
+    """Watches tests. An execution is the call of a test. pytest decides whether it fails: an expected failure passes.
+    An error in a fixture is one of the test, with the events of the fixture."""
 
     def __init__(self, begin: Callable[[list[Any]], RunTally | None]) -> None:
         self._begin = begin
@@ -212,7 +212,7 @@ class _Runs:
         if raised and _is_control(raised[0]):
             raise raised[0]
         self._held.append((result, name))
-        # What ends pytest is no way to tell it.
+        # These would end pytest.
         if raised and not isinstance(raised[0], ExecutionCut | KeyboardInterrupt):
             raise raised[0]
 
@@ -237,6 +237,6 @@ def _ending(result: ExecutionResult, error: ExecutionResult) -> ExecutionResult:
 
 
 def _is_control(error: BaseException) -> bool:
-    """Does pytest or Hypothesis signal by this that there was no execution: skipped, or a rejected example?"""
+    """Do pytest or Hypothesis signal with this that nothing was executed: a skipped test, or a rejected example?"""
     skipped = (pytest.skip.Exception, pytest.exit.Exception, unittest.SkipTest)
     return isinstance(error, skipped) or type(error).__module__.startswith("hypothesis")

@@ -36,7 +36,7 @@ class TooSlow(ExecutionCut):
 
 
 class InputRefused(ExecutionCut):
-    """There was no execution: a class refused the arguments of its input."""
+    """Nothing was executed: a class refused the arguments of its input."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
@@ -72,7 +72,7 @@ class WordRecorder:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Pauses recording while an input is made. If that fails, there is no execution."""
+        """Pauses recording while an input is made. If that fails, nothing is executed."""
         self.on = False
         try:
             yield
@@ -163,7 +163,7 @@ class ExecutionWatch:
     _events = 0
 
     def _tool(self) -> int | None:
-        """Our tool id of `sys.monitoring`, if one is free."""
+        """Lawful's tool id of `sys.monitoring`, if there are any left."""
         if sys.version_info >= (3, 12) and (self._chosen is None or sys.monitoring.get_tool(self._chosen) != _NAME):
             free = [tool for tool in range(6) if sys.monitoring.get_tool(tool) is None]
             self._chosen = free[-1] if free else None

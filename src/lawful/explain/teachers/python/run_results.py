@@ -12,7 +12,7 @@ from lawful.explain.teacher import Alphabet, Bounds, Execution, Limits, TeacherR
 
 @dataclass(kw_only=True)
 class BoundRun(TeacherReport):
-    """The executions of one bound, and what is known about them as a whole."""
+    """The executions of one bound, and the report on all of them."""
 
     limits: Limits
     most: int

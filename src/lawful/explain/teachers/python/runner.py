@@ -110,8 +110,7 @@ def _same(one: str, other: str) -> bool:
 
 
 class MemoryLimit:
-    """Limits the memory of this process while an execution runs. Outside of executions there is no limit: Lawful's
-    own work must not fail."""
+    """Limits the memory of this process while an execution runs, and only then: Lawful's own work must not fail."""
 
     def __init__(self) -> None:
         self._most: int | None = None

@@ -49,6 +49,24 @@ class PathNotes:
     unsupported: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
     texts: int = 0
+    diverged: int = 0
+    differs: str | None = None  # an input on which the program behaves differently with real numbers
+
+    def named(self) -> list[str]:
+        """The notes as sentences."""
+        found = []
+        if self.unsupported:
+            names = ", ".join(sorted(self.unsupported))
+            found.append(f"no symbolic form of {names}: one value stands for all others there")
+        if self.unknown:
+            found.append(f"the solver gave up {self.unknown} times")
+        if self.texts:
+            found.append("texts were made of symbolic values, and one stands for all others there")
+        if self.diverged:
+            found.append("the same decisions led to other questions: the program is not deterministic")
+        if self.differs is not None:
+            found.append(f"symbolic and real numbers behave differently, e.g. for {self.differs}")
+        return found
 
 
 class SymbolicPaths:
@@ -70,8 +88,6 @@ class SymbolicPaths:
         self._leaves: list[tuple[Any, int, int]] = []  # each with its least and its greatest value within the bounds
         self._texted: int | None = None  # at which decision a text was made of a symbolic value
         self._steps = 0
-
-    # -- one path after the other -----------------------------------------------------------------
 
     def start(self) -> None:
         """The next path begins: the decisions are those of the stack, and then new ones."""
@@ -121,8 +137,6 @@ class SymbolicPaths:
         choices = [each.chosen for each in self._decisions if not each.constrained]
         return ConcreteLeaves(choices, [_value(model.eval(leaf, model_completion=True)) for leaf, _, _ in self._leaves])
 
-    # -- leaves -----------------------------------------------------------------------------------
-
     def choice(self, count: int) -> int:
         return int(self._decide(count, lambda: [(each, None) for each in range(count)]))
 
@@ -139,8 +153,6 @@ class SymbolicPaths:
         leaf = z3.Bool(f"b{len(self._leaves)}")
         self._leaves.append((leaf, 0, 1))
         return SymbolicBool(leaf, self)
-
-    # -- forks ------------------------------------------------------------------------------------
 
     def fork(self, condition: Any) -> bool:
         """Which way a condition goes: both, one after the other, if both can be."""
@@ -214,7 +226,7 @@ class SymbolicPaths:
         self._decisions.append(Decision(asked, chosen, rest[::-1]))
         self._at += 1
         self._constrain(self._decisions[-1])
-        if model is not None:  # an empty one is false
+        if model is not None:  # an empty model is false
             self._model = model
         return chosen
 

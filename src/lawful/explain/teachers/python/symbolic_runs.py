@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from lawful.explain.teachers.python.inputs import InputScope
@@ -24,16 +23,15 @@ def run_paths(function: Callable[..., Any], scope: InputScope, bound: int, tally
     for small in (False, True):
         paths = exploration.SymbolicPaths(bound, small=small, deepest=_FORKS[small], beat=lambda: tally.beat(tally.ran))
         deep, slow = 0, tally.counts["slow"]
-        problems = _PathProblems()
         going = True
         while going and not tally.limit_reached():
             tally.beat(tally.ran)
-            deep += _one_path(function, scope, paths, tally, problems)
+            deep += _one_path(function, scope, paths, tally)
             going = paths.next()
             if not small and (deep or tally.counts["slow"] > slow):
                 break
         checks += paths.checks
-        notes = problems.named(paths.notes)
+        notes = paths.notes.named()
         cut = tally.counts["slow"] > slow or tally.counts["memory"] or tally.counts["lost"]
         complete = not (going or deep or cut or notes)
         if (not deep and tally.counts["slow"] == slow) or small or tally.stopped not in (None, "slow"):
@@ -45,30 +43,7 @@ def run_paths(function: Callable[..., Any], scope: InputScope, bound: int, tally
     return tally.end(complete=complete, solver=checks, notes=notes, unfollowed=bool(notes))
 
 
-@dataclass
-class _PathProblems:
-    diverged: int = 0
-    differs: str | None = None
-
-    def named(self, notes: Any) -> list[str]:
-        found = []
-        if notes.unsupported:
-            names = ", ".join(sorted(notes.unsupported))
-            found.append(f"no symbolic form of {names}: one value stands for all others there")
-        if notes.unknown:
-            found.append(f"the solver gave up {notes.unknown} times")
-        if notes.texts:
-            found.append("texts were made of symbolic values, and one stands for all others there")
-        if self.diverged:
-            found.append("the same decisions led to other questions: the program is not deterministic")
-        if self.differs is not None:
-            found.append(f"symbolic and real numbers behave differently, e.g. for {self.differs}")
-        return found
-
-
-def _one_path(
-    function: Callable[..., Any], scope: InputScope, paths: Any, tally: RunTally, problems: _PathProblems
-) -> int:
+def _one_path(function: Callable[..., Any], scope: InputScope, paths: Any, tally: RunTally) -> int:
     """Runs one path; 1 if it was given up for its depth."""
     exploration = our_module("lawful.explain.teachers.python.symbolic_paths")
     runner = tally.runner
@@ -91,7 +66,7 @@ def _one_path(
         paths.restore()
     if isinstance(cut, InputRefused):
         tally.add(symbolic, "")
-    problems.diverged += isinstance(cut, exploration.Diverged)
+    paths.notes.diverged += isinstance(cut, exploration.Diverged)
     if cut is not None and not isinstance(cut, TooSlow):
         return int(isinstance(cut, exploration.TooManyForks))
     solution = paths.solution()
@@ -100,7 +75,7 @@ def _one_path(
     if tally.add(symbolic, call):
         real = runner.call(function, call)
         if real.outcome() != symbolic.outcome():
-            problems.differs = call.text()
+            paths.notes.differs = call.text()
             tally.take_back(symbolic)
             tally.add(real, call)
     return 0

@@ -85,7 +85,7 @@ def _rest(one: Any, other: Any, paths: SymbolicPaths) -> Any:
 
 
 def _masked(one: Any, other: Any, paths: SymbolicPaths) -> Any:
-    """The last bits of a number, if the other one is a known mask of these."""
+    """The last bits of a number, if the other number is a known mask of these."""
     for left, right in ((one, other), (other, one)):
         size = right.as_long() + 1 if z3.is_int_value(right) else 0
         if size > 0 and size & (size - 1) == 0:

@@ -170,7 +170,7 @@ class _DomainBuilder:
         self.name = name
 
     def domain(self, annotation: Any, *, alone: bool, depth: int) -> Domain:
-        """`alone`: a number is a parameter by itself, not one of many that are only compared with each other."""
+        """`alone`: a number is a parameter, not one of many that are only compared with each other."""
         bound, origin, arguments = self.bound, typing.get_origin(annotation), typing.get_args(annotation)
         if annotation is bool:
             return BooleanDomain((False, True))
@@ -249,7 +249,7 @@ class InputParameter:
 
 
 def parameters(function: Callable[..., Any], where: str, owner: type | None = None) -> list[InputParameter]:
-    """The parameters that inputs are needed for. `owner` is the class of a method: its first one is an object of it."""
+    """The parameters that inputs are needed for. `owner` is the class of a method, whose objects the first one gets."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -241,7 +241,18 @@ def test_ctrl_c_while_cbmc_is_asked(here: Path) -> None:
         "#include <assert.h>\nextern int nondet_int(void);\nvoid f(void) {}\nvoid g(void) {}\n"
         "int main(void) { while (nondet_int()) { f(); if (nondet_int()) g(); } assert(0); return 0; }\n"
     )
-    command = ["explain", "loops.c", "--teacher", "asking", "--all-bounds", "--max-unwind", "9", "--format", "json"]
+    command = [
+        "explain",
+        "loops.c",
+        "--set",
+        "explain.teacher=asking",
+        "--set",
+        "explain.all-bounds=true",
+        "--set",
+        "explain.max-unwind=9",
+        "--format",
+        "json",
+    ]
     # It prints the first bounds that are done: no other output shows them before the end.
     reported = (
         "import sys\nfrom lawful.cli import explain_options\nfrom lawful.cli.main import main\n"

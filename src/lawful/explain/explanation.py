@@ -99,7 +99,7 @@ class Explanation:
     learner: str = "words"
     converged: bool = True  # whether longer words changed nothing more; true too where the bounds were fixed
     interrupted: bool = False  # whether this is only the best there was when the user pressed Ctrl-C
-    ends: bool = False  # whether the program's end takes the place of the error (`--explain-end`)
+    ends: bool = False  # whether the program's end takes the place of the error (`--error end`)
     reached: tuple[str, ...] = ()  # limits that were reached, each a sentence
     warnings: tuple[str, ...] = ()
     counts: QueryCounts = field(default_factory=QueryCounts)

@@ -260,7 +260,8 @@ def _learner_name(learner: LearnerName, teacher: Teacher) -> str:
         return "words" if teacher.lists_failures else "table"
     if learner == "words" and not teacher.lists_failures:
         message = "this teacher answers questions only, and cannot list all failing words"
-        raise LawfulError("explain-learner", message, hint="--learner table, tree or dont-care; or --teacher one-run")
+        hint = "--set explain.learner=table, tree or dont-care; or --set explain.teacher=one-run"
+        raise LawfulError("explain-learner", message, hint=hint)
     return learner
 
 

@@ -57,7 +57,7 @@ def compare_versions(
     worth something if it was looked for."""
     if how.learner == "dont-care":
         message = "where words are taken freely, versions differ in words that neither of them has"
-        raise LawfulError("explain-learner", message, hint="another --learner")
+        raise LawfulError("explain-learner", message, hint="choose another explain.learner")
     shared, interrupted, reached = _search_bounds(programs, versions, sides, how)
     found = _Comparing(shared, versions, sides, interrupted).comparison(kind, target, narrowed)
     return replace(found, reached=(*found.reached, *reached))

@@ -207,7 +207,7 @@ def chosen_assertions(program: CProgram, among: Sequence[str], error: str | int 
     places = sorted({f"{one.file}:{one.line}" for one in found}, key=lambda place: (len(place), place))
     if error in (None, "assert"):
         if not found:
-            hint = "add an assert(), or explain the end of the program with --explain-end"
+            hint = "add an assert(), or explain the end of the program with --error end"
             raise LawfulError("c-no-assertion", f"{program.path} has no assertion that it can reach", hint=hint)
         if error is None and len(places) > 1:
             hint = f"choose one by its line, as in --error {found[0].file}:{found[0].line}, or all: --error assert"

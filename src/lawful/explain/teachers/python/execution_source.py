@@ -327,7 +327,7 @@ class PythonSource(ExecutionSource):
         if self._interfering_example is not None:
             remedy = "Lawful runs each in a process of its own"
             if self.way == "symbolic":
-                run.basis, remedy = Basis.SAMPLED, "--way exhaustive can run each in a process of its own"
+                run.basis, remedy = Basis.SAMPLED, "explain.way=exhaustive can run each in a process of its own"
             example = self._interfering_example
             run.warnings.append(f"executions change what later ones do, e.g. that of {example}: {remedy}")
         run.reached += totals.reached(finish["stopped"], run.limits)

@@ -206,13 +206,13 @@ def test_errors_name_files_from_here(capsys: Capture, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "slug", "said"),
     [
-        ("", "usage", "the target is missing"),
+        ("", "usage", "there is no target"),
         ("sort.py:merge_sort --traces a b", "usage", "a target and traces"),
-        ("nowhere.py:f", "explain-target", "no file nowhere.py"),
+        ("nowhere.py:f", "explain-target", "file nowhere.py does not exist"),
         ("sort.py", "explain-target", "the function is missing"),
         ("sort.py:nothing", "explain-target", "nothing does not exist"),
         ("nowhere.module:f", "explain-load", "cannot be imported"),
-        ("nowhere.c", "explain-target", "no file nowhere.c"),
+        ("nowhere.c", "explain-target", "file nowhere.c does not exist"),
         ("sort.py:merge_sort --unwind 0", "usage", "--unwind"),
         ("sort.py:merge_sort --unwind x", "usage", "--unwind"),
         ("sort.py:merge_sort --seconds 0", "usage", "--seconds"),

@@ -76,4 +76,4 @@ def test_bad_input(capsys: Capture) -> None:
     assert main(["merge", "base.py:main", "a.py:main", "b.py:main"]) == 2
     assert main(["merge", "base.py:main", "a.py:main", "b.py:main", "nowhere.py:main"]) == 2
     shown = capsys.readouterr()
-    assert "MERGED" in shown.err and "no file nowhere.py" in shown.err and shown.out == ""
+    assert "MERGED" in shown.err and "file nowhere.py does not exist" in shown.err and shown.out == ""

@@ -43,12 +43,12 @@ def test_targets_are_shown_as_they_are_named(tmp_path: Path) -> None:
         ("missing.py:f", "file missing.py does not exist"),
         ("missing.c", "file missing.c does not exist"),
         ("missing.py::test", "file missing.py does not exist"),
-        ("a.py::", "no pytest node id"),
-        ("pkg::test", "no pytest node id"),
+        ("a.py::", "not a pytest node id"),
+        ("pkg::test", "not a pytest node id"),
         ("a.py", "the function is missing"),
         ("a.py:", "the function is missing"),
-        ("a.py:1st", "no name of a function"),
-        ("a.c:a.b", "no name of a C function"),
+        ("a.py:1st", "not the name of a function"),
+        ("a.c:a.b", "not the name of a C function"),
     ],
 )
 def test_what_names_nothing(tmp_path: Path, text: str, message: str) -> None:

@@ -104,7 +104,6 @@ class Explanation:
     warnings: tuple[str, ...] = ()
     counts: QueryCounts = field(default_factory=QueryCounts)
     iterations: int = 1  # pairs of bounds that were tried
-    first_length: int = 1  # the word length with which the search began, the least that a failing word could have
     seconds: float = 0.0
     snapshots: tuple[Snapshot, ...] = ()  # of each pair of bounds, in the order in which they were tried
     ways: tuple[WordExample, ...] = ()  # failing words, the shortest first; at most as many as a reader could look at

@@ -199,7 +199,6 @@ def explanation(run: LearningRun, target: str, *, ends: bool = False) -> Explana
         warnings=report.shown_warnings(),
         counts=run.counts,
         iterations=len(search.steps),
-        first_length=search.first_length,
         seconds=run.seconds + time.monotonic() - started,
         snapshots=tuple(snapshots),
         ways=tuple(ways),

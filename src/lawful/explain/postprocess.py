@@ -174,10 +174,19 @@ def picture(
     arrows = [(state, letter) for state in order for letter in automaton.letters if table[state][letter] in alive]
     taken = _words_through_edges(automaton, arrows, length, find)
     bold = dominating(automaton)
+
+    def edge(arrow: Arrow) -> PictureEdge:
+        state, letter = arrow
+        word, execution, at = taken.get(arrow) or (None, None, 0)
+        place = None if execution is None or execution.places is None else execution.places[at]
+        file, line = place or (alphabet.events[letter].file, alphabet.events[letter].line)
+        example = None if execution is None else execution.example
+        return PictureEdge(order[state], letter, order[table[state][letter]], letter in bold, file, line, word, example)
+
     return Picture(
         states=len(order),
         accepting=tuple(sorted(order[state] for state in automaton.accepting & alive)),
-        edges=tuple(_edge(order, automaton, arrow, alphabet, arrow[1] in bold, taken.get(arrow)) for arrow in arrows),
+        edges=tuple(map(edge, arrows)),
         dominating=bold,
         doomed=tuple(sorted(order[state] for state in doomed(automaton, passing_states))),
         doomed_reading="paper" if passing_states is None else "program",
@@ -206,21 +215,3 @@ def _words_through_edges(
                     state = automaton.transitions[state][letter]
                 break
     return found
-
-
-def _edge(
-    order: dict[int, int],
-    automaton: Automaton,
-    arrow: Arrow,
-    alphabet: Alphabet,
-    bold: bool,
-    use: _Use | None,
-) -> PictureEdge:
-    state, letter = arrow
-    event = alphabet.events[letter]
-    word, execution, at = use or (None, None, 0)
-    place = None if execution is None or execution.places is None else execution.places[at]
-    file, line = place or (event.file, event.line)
-    example = None if execution is None else execution.example
-    target = order[automaton.transitions[state][letter]]
-    return PictureEdge(order[state], letter, target, dominating=bold, file=file, line=line, word=word, example=example)

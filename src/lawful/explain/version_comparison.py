@@ -69,7 +69,7 @@ def errors_name_version(version: str) -> Iterator[None]:
     try:
         yield
     except LawfulError as error:
-        if not (error.where or error.message).startswith(f"{version}:"):
+        if not f"{error.where or error.message}:".startswith(f"{version}:"):
             error.where = version if error.where is None else f"{version}: {error.where}"
         raise
 

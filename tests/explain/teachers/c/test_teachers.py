@@ -331,12 +331,6 @@ def test_too_deep_to_be_read(write: Write) -> None:
     assert caught.value.slug == "c-not-parsed" and "too deep" in caught.value.message
 
 
-def test_bounds_begin_with_one(write: Write) -> None:
-    teacher = c_teacher(write('int main(void) { Learn("a"); assert(0); }'))
-    with pytest.raises(LawfulError, match="begin with 1"):
-        teacher.bound(Bounds(0, 3))
-
-
 def test_an_unknown_way(write: Write) -> None:
     with pytest.raises(LawfulError, match="one-run and asking"):
         c_teacher(write("int main(void) { assert(0); }"), way="guessing")  # type: ignore[arg-type]

@@ -43,7 +43,9 @@ class CTeacher(Teacher, ABC):
         self.cbmc = cbmc
         self.flow = FlowWords(program)
         if self.flow.empty:
-            message = f"no way through {program.target}() leads to {_error_text(program)}"
+            event = program.alphabet.events[-1]
+            error = f"{event.label}()" if event.line is None else f"the assertion at line {event.line}"
+            message = f"no way through {program.target}() leads to {'its end' if program.at_end else error}"
             hint = "control never comes there, as after a return; another assertion is chosen with --error file.c:17"
             raise LawfulError("c-error-unreachable", message, where=str(program.source.path), hint=hint)
         self.alphabet = program.alphabet
@@ -156,11 +158,3 @@ class CTeacher(Teacher, ABC):
                 return ask([str(path), "--function", MAIN, "--unwind", str(self.bounds.unwind), *properties, *more])
             except CbmcTimeout:
                 self._out_of_time()
-
-
-def _error_text(program: Instrumented) -> str:
-    """The error, as a reader knows it."""
-    event = program.alphabet.events[-1]
-    if program.at_end:
-        return "its end"
-    return f"{event.label}()" if event.line is None else f"the assertion at line {event.line}"

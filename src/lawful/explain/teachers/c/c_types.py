@@ -64,15 +64,12 @@ def scalar(node: c_ast.Node, typedefs: Mapping[str, c_ast.Node]) -> Scalar | Non
 
 
 def spelled(node: c_ast.Node, name: str) -> str:
-    """A declaration of a name with a type, as text."""
-    return str(c_generator.CGenerator().visit(c_ast.Decl(name, [], [], [], [], _clone(node, name), None, None)))
-
-
-def _clone(node: c_ast.Node, name: str) -> c_ast.Node:
-    """The same type, for another name and without qualifiers that forbid to leave it open."""
+    """A declaration of a name with a type, as text, without qualifiers that forbid to leave it open."""
     if isinstance(node, c_ast.TypeDecl):
-        return c_ast.TypeDecl(name, [], None, node.type)
-    return c_ast.PtrDecl([], _kept(node.type, name)) if isinstance(node, c_ast.PtrDecl | c_ast.ArrayDecl) else node
+        node = c_ast.TypeDecl(name, [], None, node.type)
+    elif isinstance(node, c_ast.PtrDecl | c_ast.ArrayDecl):
+        node = c_ast.PtrDecl([], _kept(node.type, name))
+    return str(c_generator.CGenerator().visit(c_ast.Decl(name, [], [], [], [], node, None, None)))
 
 
 def _kept(node: c_ast.Node, name: str) -> c_ast.Node:

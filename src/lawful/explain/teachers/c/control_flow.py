@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import TypeAlias
 
 from pycparser import c_ast
 
@@ -19,6 +20,8 @@ from lawful.explain.teachers.c.instrument import ABORT, CHECK, EXIT, LEARN, OTHE
 # A call gets a copy of its function while the graph has fewer states, and fewer calls are inside of one another.
 _MOST_STATES = 20_000
 _DEEPEST = 12
+
+_Part: TypeAlias = c_ast.Node | None
 
 
 @dataclass
@@ -103,7 +106,7 @@ class ControlFlowGraph:
         self.link(self.statement(self.program.source.functions[name].body, enter, frame), leave)
         self.stack.pop()
 
-    def statement(self, node: c_ast.Node | None, at: int, frame: _FunctionWalk) -> int:
+    def statement(self, node: _Part, at: int, frame: _FunctionWalk) -> int:
         """Lays a statement, and gives where it ends."""
         match node:
             case None:
@@ -115,12 +118,12 @@ class ControlFlowGraph:
             case c_ast.If():
                 return self.either(node.cond, [node.iftrue, node.iffalse], at, frame)
             case c_ast.While():
-                return self.loop(at, frame, before=node.cond, body=node.stmt)
+                return self.loop(at, frame, node.cond, node.stmt, None)
             case c_ast.DoWhile():
-                return self.loop(at, frame, body=node.stmt, after=node.cond)
+                return self.loop(at, frame, None, node.stmt, node.cond)
             case c_ast.For():
                 at = self.statement(node.init, at, frame)
-                return self.loop(at, frame, before=node.cond, body=node.stmt, after=node.next, tested=False)
+                return self.loop(at, frame, node.cond, node.stmt, node.next, tested=False)
             case c_ast.Switch():
                 return self.switch(node, at, frame)
             case c_ast.Case() | c_ast.Default():
@@ -168,16 +171,7 @@ class ControlFlowGraph:
             self.link(self.statement(side, self.after(at), frame), end)
         return end
 
-    def loop(
-        self,
-        at: int,
-        frame: _FunctionWalk,
-        *,
-        before: c_ast.Node | None = None,
-        body: c_ast.Node,
-        after: c_ast.Node | None = None,
-        tested: bool = True,
-    ) -> int:
+    def loop(self, at: int, frame: _FunctionWalk, before: _Part, body: _Part, after: _Part, tested: bool = True) -> int:
         """`after` is the condition of a do loop if it is `tested`, the last part of a for loop if not."""
         head, again, leave = self.after(at), self.new(), self.new()
         inside = self.expression(before, head, frame)
@@ -206,7 +200,7 @@ class ControlFlowGraph:
         self.link(at, leave)
         return leave
 
-    def expression(self, node: c_ast.Node | None, at: int, frame: _FunctionWalk) -> int:
+    def expression(self, node: _Part, at: int, frame: _FunctionWalk) -> int:
         """Lays what an expression does, and gives where it ends."""
         match node:
             case None | c_ast.Constant() | c_ast.ID() | c_ast.Typename():
@@ -236,7 +230,7 @@ class ControlFlowGraph:
 
     def any_order(self, parts: Sequence[c_ast.Node], at: int, frame: _FunctionWalk) -> int:
         """What is done in an order that C leaves open: anything, any number of times, unless it is only one thing."""
-        doing = [part for part in parts if _does(part)]
+        doing = [part for part in parts if any(isinstance(one, c_ast.FuncCall) for one in _nodes(part))]
         if len(doing) <= 1:
             return self.expression(doing[0], at, frame) if doing else at
         middle = self.after(at)
@@ -286,11 +280,6 @@ class ControlFlowGraph:
 
 def _nodes(node: c_ast.Node) -> list[c_ast.Node]:
     return [node, *(child.node for child in below(node))]
-
-
-def _does(node: c_ast.Node) -> bool:
-    """Whether an expression calls anything."""
-    return any(isinstance(one, c_ast.FuncCall) for one in _nodes(node))
 
 
 class FlowWords:

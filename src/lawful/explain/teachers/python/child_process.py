@@ -187,8 +187,7 @@ class ChildProcess:
             assert isinstance(inputs, InputScope)
             end = run_paths(function, inputs, request["bound"], tally)
         else:
-            numbers, start = request.get("numbers"), request["start"]
-            end = run_inputs(function, inputs, tally, numbers=numbers, start=start, isolated=isolated)
+            end = run_inputs(function, inputs, tally, request.get("numbers"), request["start"], isolated)
         self._finish(end, way)
 
     def _run_pytest(self, begin: Callable[[list[Any]], RunTally | None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,8 @@ from typing import Any
 from lawful.explain.graph_search import distances
 from lawful.sources.python import emitting, names
 from lawful.sources.python.scope import Scope
+
+_SPECIAL = re.compile(r"(.*\.)?__\w+__")
 
 
 @dataclass
@@ -151,11 +154,6 @@ def _nested(code: CodeType) -> list[CodeType]:
     return [each for each in code.co_consts if isinstance(each, CodeType)]
 
 
-def _is_special(qualname: str) -> bool:
-    name = qualname.rpartition(".")[2]
-    return name.startswith("__") and name.endswith("__")
-
-
 def _used(code: CodeType) -> set[str]:
     """The names that a function uses: globals and attributes, those of comprehensions and lambdas in it too."""
     used = set(code.co_names)
@@ -178,7 +176,7 @@ class _Index:
         self._specials: dict[type, list[int]] = {}
         self._siblings: dict[tuple[str, str], list[int]] = {}  # operators, by the methods of the same class
         for kind, methods in classes.items():
-            self._specials[kind] = special = [keys[key] for key in methods if _is_special(key[1])]
+            self._specials[kind] = special = [keys[key] for key in methods if _SPECIAL.fullmatch(key[1])]
             self._siblings.update((key, special) for key in methods)
         self._by_name: dict[str, list[int]] = {}
         for number, function in enumerate(functions):

@@ -13,7 +13,6 @@ from typing import Any
 
 from lawful.errors import LawfulError
 from lawful.explain.teachers.python.value_domains import (
-    InputParameter,
     LeafChooser,
     ProductDomain,
     arguments,
@@ -82,7 +81,8 @@ class ScopeInput:
 
     def text(self) -> str:
         try:
-            return input_text(self._names, self._values())
+            values = zip(self._names, self._values(), strict=True)
+            return _shortened(", ".join(f"{each.name}={value_text(value)}" for each, value in values))
         except Exception:
             return self._name
 
@@ -150,11 +150,6 @@ class GivenInput:
 
 InputCall = ScopeInput | GivenInput
 Inputs = InputScope | GivenInputs
-
-
-def input_text(names: Sequence[InputParameter], values: Sequence[Any]) -> str:
-    """An input as a user reads it."""
-    return _shortened(", ".join(f"{each.name}={value_text(value)}" for each, value in zip(names, values, strict=True)))
 
 
 def value_text(value: object, depth: int = 0) -> str:

@@ -158,15 +158,9 @@ def _execute(
 
 
 def run_inputs(
-    function: Callable[..., Any],
-    inputs: Inputs,
-    tally: RunTally,
-    *,
-    numbers: list[int] | None = None,
-    start: int = 0,
-    isolated: bool = False,
+    function: Callable[..., Any], inputs: Inputs, tally: RunTally, numbers: list[int] | None, start: int, isolated: bool
 ) -> dict[str, Any]:
-    """Runs the function on numbered inputs."""
+    """Runs the function on inputs with these numbers, or on all from one on."""
     each = iter(inputs.each(numbers, start))
     finished = False
     while not tally.limit_reached():

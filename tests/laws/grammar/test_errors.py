@@ -17,7 +17,7 @@ view V specifies G {
     send C.c() c, receive reply(A.a) r
 }
 """
-START = 5  # the line on which what is added begins
+START = 5  # the first line after the view
 
 
 def errors(text: str, **options: str) -> LawSourceError:
@@ -28,19 +28,19 @@ def errors(text: str, **options: str) -> LawSourceError:
     return error
 
 
-# What is added to the view, the slug, line and column there, and a part of the hint or the message.
+# Text after the view, the slug, line and column there, and a part of the hint or the message.
 BAD = [
     ("S ::= a |", "view-syntax", (1, 10), "expected `epsilon`"),
     ("S ::= | a", "view-syntax", (1, 7), "expected `epsilon`"),
     ("S := a", "view-syntax", (1, 1), "production"),
     ("S ::= a epsilon b", "view-syntax", (1, 9), "leave it out"),
     ("S ::= {assert 1 == 1;}", "view-syntax", (1, 15), "epsilon"),
-    ("epsilon ::= a", "view-syntax", (1, 1), "no nonterminal"),
+    ("epsilon ::= a", "view-syntax", (1, 1), "a nonterminal cannot"),
     ("S ::= a {assert a.x = 3;}", "view-syntax", (1, 21), "defines an attribute"),
     ("S ::= a T (T.x == a.x;)\nT ::= b", "view-syntax", (1, 16), "compares"),
     ("S ::= a {assert a.x == ;}", "view-syntax", (1, 24), "unexpected"),
     ("S ::= a {assert a.x == 'b;}", "view-syntax", (1, 24), "not closed"),
-    ("S ::= a {assert a.x == '\\q';}", "view-syntax", (1, 24), "backslash"),
+    ("S ::= a {assert a.x == '\\q';}", "view-syntax", (1, 24), "unknown escape"),
     ("S ::= a /* b", "view-syntax", (1, 9), "comment is not closed"),
     ("S ::= a {assert a.x == 1e999;}", "view-syntax", (1, 24), "too large"),
     (f"S ::= a {{assert a.x == {'9' * 400};}}", "view-syntax", (1, 24), "too long"),
@@ -48,7 +48,7 @@ BAD = [
     ("", "view-no-grammar", (0, 2), "productions follow"),
     ("S ::= a d", "view-unknown-symbol", (1, 9), "`a`, `b`, `c`"),
     ("S ::= a Tt\nT ::= b", "view-unknown-symbol", (1, 9), "did you mean `T`?"),
-    ("start T\nS ::= a", "view-unknown-symbol", (1, 7), "no production for `T`"),
+    ("start T\nS ::= a", "view-unknown-symbol", (1, 7), "`T` has no production"),
     ("a ::= b", "view-name-clash", (1, 1), "another name"),
     ("S ::= b {assert b.nam == 'x';}", "view-unknown-attribute", (1, 19), "did you mean `name`?"),
     ("S ::= b {assert b.n == 'x';}", "view-unknown-attribute", (1, 19), "did you mean `name`?"),
@@ -183,8 +183,8 @@ CONFLICTS = [
 def test_a_conflict_shows_both_readings(text: str, message: str) -> None:
     error = errors(VIEW + text)
     assert (error.slug, error.message) == ("view-conflict", message)
-    (told, *_) = error.diagnostics
-    assert [words for _, words in told.notes] == ["the other reading"]
+    first, *_ = error.diagnostics
+    assert [words for _, words in first.notes] == ["the other reading"]
 
 
 # -- warnings -------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_a_missing_grammar_brings_a_similar_name(folder: Path) -> None:
 
 
 def test_a_missing_grammar_without_a_similar_name(folder: Path) -> None:
-    assert failure(folder / "v.view").hint == "the file is looked for in the view's folder"
+    assert failure(folder / "v.view").hint == "Lawful looks for the grammar in the view's folder"
 
 
 def test_errors_and_warnings_name_the_file_they_are_in(folder: Path) -> None:

@@ -185,7 +185,7 @@ def test_each_group_has_its_own_state() -> None:
     mixed = [opened("x", group=1), opened("y", group="one"), opened("z", group=None), closed("z", group=None)]
     assert law.check([*mixed, closed("y", group="one"), closed("x", group=1)]).accepted
     assert law.check([*mixed, closed("x", group="one")]).rejected_at == 5
-    # Ids are numbers or texts; others are told apart by how they are written.
+    # Ids are numbers or texts; other ids differ if their JSON texts differ.
     assert law.check([opened(group=[1]), opened(group=[2]), closed(group=[1]), closed(group=[2])]).accepted  # type: ignore[arg-type]
 
 
@@ -243,7 +243,7 @@ def test_expressions(condition: str, args: list[Any], expected: bool) -> None:
 @pytest.mark.parametrize(
     ("condition", "args", "why"),
     [
-        ("m.x == 3", [], "the event does not say what `m.x` is"),
+        ("m.x == 3", [], "the event has no value for `m.x`"),
         ("m.x", [3], "an assertion wants a condition, not a number"),
         ("m.x && true || false", [None], "`&&` wants conditions, not null"),
         ("!m.x", ["a"], "`!` wants conditions, not a string"),
@@ -573,7 +573,7 @@ def test_lark_is_not_imported_until_a_view_is_compiled() -> None:
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
-# -- what is said of a failed assertion -----------------------------------------------------------
+# -- messages about a failed assertion ------------------------------------------------------------
 
 
 def test_values_are_those_of_the_rule_whose_assertion_failed() -> None:

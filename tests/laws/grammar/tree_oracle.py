@@ -135,7 +135,7 @@ def compute(value: Expression, known: dict[Ref, int]) -> Any:
 
 
 def random_grammar(dice: random.Random, *, regular: bool) -> RandomGrammar:
-    """A grammar that may well have conflicts; a regular one has at most one nonterminal in a rule, at its end."""
+    """A grammar that may well have conflicts; if regular, a rule has at most one nonterminal, at its end."""
     count = dice.randint(1, 4)
     inherited = {index for index in range(count) if dice.random() < 0.6}
     synthesised = set() if regular else {index for index in range(count) if dice.random() < 0.5}

@@ -14,7 +14,7 @@ import pytest
 
 import lawful
 from lawful.sources.python import tracer_choice
-from sources.actors.watched_programs import Event, told, watched
+from sources.actors.watched_programs import Event, messages_of, watched
 
 VIEW = """
 view V specifies G {
@@ -72,7 +72,9 @@ def test_calls_that_cross_the_border_are_messages(seen: Any) -> None:
 
 def test_what_stays_inside_is_no_message(seen: Any) -> None:
     robot = Robot(Depot())
-    assert [each[:2] for each in told(seen(VIEW, lambda: robot.twice("nut"), GROUPS))] == [("send", "Depot.fetch")] * 2
+    assert [each[:2] for each in messages_of(seen(VIEW, lambda: robot.twice("nut"), GROUPS))] == [
+        ("send", "Depot.fetch")
+    ] * 2
 
 
 def test_a_helper_works_for_its_caller_and_outsiders_for_themselves(seen: Any) -> None:
@@ -533,7 +535,7 @@ def test_a_call_that_was_prevented_does_not_take_the_answer_of_the_next() -> Non
         async def later(self, sum: int) -> int:
             bank: Any = self.bank
             refused = False
-            try:  # not `pytest.raises`: what breaks a law in there is meant to
+            try:  # not `pytest.raises`: the call breaks a law on purpose
                 bank.pay(sum)
             except lawful.Violation:
                 refused = True
@@ -548,9 +550,9 @@ def test_a_call_that_was_prevented_does_not_take_the_answer_of_the_next() -> Non
 def test_a_thread_that_comes_while_another_one_plans_is_watched_as_well(
     seen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a function does is told only after the interpreter was asked for it: nobody may be quicker."""
+    """Lawful reports a function's events only after it has asked the interpreter for them: no thread may be faster."""
     if sys.version_info < (3, 12):
-        pytest.skip("there is no sys.monitoring")
+        pytest.skip("this Python does not have sys.monitoring")
     from lawful.sources.python.monitoring_hooks import MonitoringHooks
 
     switch = MonitoringHooks._switch

@@ -125,7 +125,7 @@ async def lone(cart: Cart, number: int) -> None:
 
 
 class Program:
-    """What a random generator says is done; `log` is what was done, and what was refused."""
+    """Makes random calls; `log` lists the calls that were made and those that a law refused."""
 
     def __init__(self, seed: int, length: int = 150) -> None:
         self.rng = random.Random(seed)

@@ -121,7 +121,7 @@ def jobs(rng: random.Random, number: int, what: Any) -> Any:
 
 
 class Program:
-    """Tasks that send each other what a random generator says; `log` is what has come, and what was refused."""
+    """Tasks that send each other random messages; `log` lists messages that arrived and those that a law refused."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ async def main(program: Program) -> None:
 
 
 class Run:
-    """What can be seen of a run."""
+    """The visible results of a run."""
 
     def __init__(self) -> None:
         self.log: list[Any] = []

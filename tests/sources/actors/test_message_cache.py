@@ -1,4 +1,4 @@
-"""Messages in queues that the C core tells of by itself: the same as Python tells."""
+"""The C core reports messages in queues without Python: the events are the same."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def run(folder: Path, program: str, *options: str) -> tuple[int, str]:
 
 
 def test_what_an_actor_may_not_send_does_not_go_out(tmp_path: Path) -> None:
-    """The shop is told so where it sends, and sends what was asked for."""
+    """Lawful raises the violation in the shop, where it sends; then the shop sends the requested message."""
     program = WRONG.replace("import ray\n", "import ray\n\nimport lawful\n", 1).replace(
         """        who.deliver.remote(what if what == "tea" else "beer")""",
         """        try:

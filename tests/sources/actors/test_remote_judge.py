@@ -38,7 +38,7 @@ def message(name: str, **more: object) -> dict[str, Any]:
 
 
 def worker(folder: str, on_violation: OnViolation, pipe: Any) -> None:
-    """Another process: sends what it is told to, and says what came of it."""
+    """Another process: sends the given events, and prints the results."""
     live = LawRun((), on_violation=on_violation)
     client = RemoteJudge(live, lambda: folder)
     while (name := pipe.recv()) is not None:

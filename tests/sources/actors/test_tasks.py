@@ -253,7 +253,7 @@ def test_a_wrong_answer_is_found_and_does_not_go_out() -> None:
     answers: list[Any] = []
     watch = watched(ASKING, lambda: answers.extend(asyncio.run(service(1, [1, 2], wrong=2))))
     assert answers == [[2, 5]]
-    finding, _ = watch.findings  # in the end there is no answer that was accepted
+    finding, _ = watch.findings  # in the end no answer was accepted
     assert finding.rejection is not None and finding.rejection.terminal == "answer"
     answers.clear()
     watch = watched(ASKING, lambda: answers.extend(asyncio.run(service(1, [1, 2], wrong=2))), on_violation="raise")

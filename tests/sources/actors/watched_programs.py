@@ -20,6 +20,6 @@ def watched(view: str, program: Callable[[], Any], groups: Mapping[str, str] | N
     return watch
 
 
-def told(events: list[Event]) -> list[tuple[str, str, int]]:
+def messages_of(events: list[Event]) -> list[tuple[str, str, int]]:
     """Direction, name and group of each."""
     return [(event["event"], event["name"], event["groupId"]) for event in events]

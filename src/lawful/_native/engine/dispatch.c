@@ -18,7 +18,7 @@
 typedef struct {
     PyObject_HEAD
     PyObject *numbers, *events; /* lists */
-    char tracks_objects;        /* must it be told of the end of each object that it has seen? */
+    char tracks_objects;        /* does it need the end of each object that it has seen? */
     char takes_lazy_events;     /* can it judge events of which no dict was made? */
     char ignores_unseen_end;    /* does the end of an object that it has not seen not concern it now? */
 } LawQueue;
@@ -92,24 +92,24 @@ typedef struct {
     PyObject *lives;         /* NULL: all of them see it; a tuple of dicts: if they all have the object; None: ask */
     Py_ssize_t count;
     LawQueue **queues;         /* one of each law */
-    bool ends;               /* is it about ends of objects, which not all laws need to be told of? */
-    PyObject *tracking;      /* the laws that must be told of the end of each object that they have seen; NULL: none */
+    bool ends;               /* is it about ends of objects, which not all laws need? */
+    PyObject *tracking;      /* the laws that need the end of each object that they have seen, or NULL */
 } Route;
 
 typedef struct {
-    PyObject *routes, *admit, *ways, *kept; /* admit and ways are None if there are no lives */
-    PyObject *seen;                         /* by id the laws that have seen an object; None: all are told of ends */
+    PyObject *routes, *admit, *ways, *kept; /* admit and ways are None if objects are not sampled */
+    PyObject *seen;                         /* by id the laws that have seen an object; None: all laws get all ends */
     PyObject *most_thread;                  /* the highest number, a reference of its own */
     int brief_thread;                       /* the same of events in brief */
     int met;
     Route known[ROUTES];
 } Dispatch;
 
-static PyObject *look_up(PyObject *dict, PyObject *key) { /* borrowed; NULL: there is none, or an error */
+static PyObject *look_up(PyObject *dict, PyObject *key) { /* borrowed; NULL: not found, or an error */
     return PyDict_GetItemWithError(dict, key);
 }
 
-/* The id of the object that an event happened to, borrowed; NULL: there is none, or an error. */
+/* The id of the object that an event happened to, borrowed; NULL: the event has none, or an error. */
 static PyObject *target_of(PyObject *event) {
     return is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, text_targetId);
 }
@@ -139,7 +139,7 @@ static LawQueue *queue_of(PyObject *law) {
     return (LawQueue *)queue;
 }
 
-/* Which laws see objects here of whose end they must be told? */
+/* Which laws need the ends of objects that they see here? */
 static int note_tracking(Route *route) {
     PyObject *laws = PyList_New(0);
     int result = laws == NULL ? -1 : 0;
@@ -462,7 +462,7 @@ typedef struct {
     int count;
 } Found;
 
-/* An id that an event mentions: 0 if its object is not there, or if this is nothing that can be told here; -1: error */
+/* An id that an event mentions: 0 if its object is not there, or Python has to decide; -1: error */
 static int find_object(Found *found, PyObject *id) {
     if (!PyLong_CheckExact(id) && !PyUnicode_CheckExact(id)) return !PyLong_Check(id) && !PyUnicode_Check(id);
     PyObject *events = look_up(found->objects, id);

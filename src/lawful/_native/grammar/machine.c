@@ -110,7 +110,7 @@ static int hand_down(GMachine *machine, WorkingStack *work, const GTransition *t
     return result;
 }
 
-/* Let a message come to a stack. 1: it is taken (or the end is reached), 0: there is no step, -1: error, or NEEDS_EVENT.
+/* Let a message come to a stack. 1: it is taken (or the end is reached), 0: it has no step, -1: error, or NEEDS_EVENT.
    Nothing is changed: the outcome is in the working stack and in the scratch. */
 static int step(GMachine *machine, WorkingStack *work, int column, const GSource *source) {
     const GTables *tables = machine->tables;

@@ -143,7 +143,7 @@ typedef struct {
     int count[GROUP_SLOTS];
 } GroupCounts;
 
-/* How many were counted before. If there is no slot left, 0. */
+/* How many were counted before. 0 if all slots are in use. */
 static int count_group(GroupCounts *seen, const PyObject *key) {
     size_t home = ((uintptr_t)key >> 4) * 0x9E3779B1u;
     for (size_t i = 0; i < 8; i++) {

@@ -349,7 +349,7 @@ static PyObject *name_of(MessageCache *cache, PyObject *item, PyObject **name_so
     return name != NULL && PyUnicode_CheckExact(name) ? name : NULL;
 }
 
-/* Is it certain that this is no future, to which an answer is to go? */
+/* Is it certain that this is not a future for the reply? */
 static bool is_no_future(MessageCache *cache, PyObject *value) {
     return !identity_needed(value) || PyList_CheckExact(value) || PyTuple_CheckExact(value) || PyDict_CheckExact(value) ||
            cache_lookup(cache, CLASSES, (PyObject *)Py_TYPE(value)) == Py_True;

@@ -184,12 +184,10 @@ class Checker:
         if not self.starts:
             return 0
         if len(self.starts) > 1:
-            self.error("view-duplicate", "the start is told twice", self.starts[1].name.span, "leave out one of them")
+            self.error("view-duplicate", "there are two `start` lines", self.starts[1].name.span, "remove one of them")
         name = self.starts[0].name
         if name.text not in self.nonterminals:
-            self.error(
-                "view-unknown-symbol", f"there is no production for `{name.text}`", name.span, self.near(name.text)
-            )
+            self.error("view-unknown-symbol", f"`{name.text}` has no production", name.span, self.near(name.text))
             return 0
         return self.nonterminals[name.text]
 
@@ -284,7 +282,7 @@ class Checker:
             except Refused:
                 continue
             if refs(term):
-                message = "at the start there are no attributes yet"
+                message = "an attribute of the start cannot read other attributes"
                 self.error("view-attribute-order", message, given[attribute].value.span, "give it a constant")
             terms.append(term)
         return terms
@@ -295,14 +293,14 @@ class Checker:
         used = {symbol for rule in grammar.rules for symbol in rule.symbols}
         for index, message in enumerate(self.view.messages):
             if index not in used:
-                what = f"`{message.terminal.text}` is in no production: every message of this kind is rejected"
+                what = f"`{message.terminal.text}` is not used by any production: all such messages are rejected"
                 hint = "leave it out of the view if it does not matter"
                 span = message.terminal.span
                 self.problems.view.append(Diagnostic("warning", "view-unused-message", what, span, hint))
         for name, index in self.nonterminals.items():
             if index not in grammar.reached:
                 span = next(each.head.span for each in self.productions if each.head.text == name)
-                self.warn("view-unreachable", f"nothing leads to `{name}`", span)
+                self.warn("view-unreachable", f"the start does not lead to `{name}`", span)
         for word, spans in self.words.items():
             near = did_you_mean(word, (*(set(self.words) - {word}), *self.constants))
             if near is not None and (near not in self.words or len(self.words[near]) > len(spans)):

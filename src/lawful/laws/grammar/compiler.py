@@ -39,7 +39,7 @@ from lawful.laws.grammar.resolved_grammar import (
 from lawful.laws.grammar.syntax import Message
 
 Values = dict[Ref, Term | Load]
-"""What is known in a rule; attributes of the message are not loaded yet."""
+"""The values that a rule has so far; `Load`: an attribute of the message that is not loaded yet."""
 
 
 def compile_grammar(grammar: Grammar, analysis: Analysis) -> CompiledGrammar:
@@ -102,7 +102,7 @@ class _Compiler:
         """Which nonterminals can stand for no message at all, and whether values decide; was anything new found?"""
         found = False
         for rule in reversed(self.analysis.rules):
-            # Of the rules of a nonterminal at most one can be empty.
+            # At most one rule of a nonterminal can be empty.
             if self.analysis.is_nullable(rule.symbols):
                 ending = self._rest_empty(rule, 0)
                 found = found or ending != self._empties[rule.head]

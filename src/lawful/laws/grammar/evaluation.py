@@ -93,7 +93,7 @@ def _load(load: Load) -> Run:
     def run(registers: Registers, event: Event, warn: Warn) -> None:
         value = value_of(event)
         if value is UNDEFINED:
-            warn(f"the event does not say what `{load}` is")
+            warn(f"the event has no value for `{load}`")
         registers.append(value)
 
     return run

@@ -159,7 +159,7 @@ def load(path: str) -> None:
         text = " ".join(str(error).split())
         raise LawfulError("functions-failed", f"{type(error).__name__}: {text}", where=path) from error
     if _registered == before:
-        raise LawfulError("functions-failed", "there are no functions in it", where=path)
+        raise LawfulError("functions-failed", "the file defines no public functions", where=path)
     _files[full] = None
 
 

@@ -65,7 +65,7 @@ def load(text: str, name: str, path: str) -> GrammarLaw:
     except OSError as error:
         if own.productions and isinstance(error, FileNotFoundError):
             return compile(text, name=name)
-        message = f"there is no file `{view.file.text}` beside the view"
+        message = f"the view's folder has no file `{view.file.text}`"
         hint = _similar(grammar_path)
         if not isinstance(error, FileNotFoundError):
             message, hint = f"`{view.file.text}` cannot be read: {error.strerror or error}", "a grammar is a text file"
@@ -76,7 +76,7 @@ def load(text: str, name: str, path: str) -> GrammarLaw:
 def _similar(path: str) -> str:
     folder, name = os.path.split(path)
     near = did_you_mean(name, (each for each in os.listdir(folder or ".") if each.endswith(GRAMMAR_SUFFIX)))
-    return f"did you mean `{near}`?" if near else "the file is looked for in the view's folder"
+    return f"did you mean `{near}`?" if near else "Lawful looks for the grammar in the view's folder"
 
 
 def _one(source: Source, slug: str, message: str, span: tuple[int, int], hint: str | None = None) -> LawSourceError:
@@ -86,10 +86,10 @@ def _one(source: Source, slug: str, message: str, span: tuple[int, int], hint: s
 def _only_view(file: File, source: Source) -> View:
     if not file.views:
         hint = "a law begins with `view NAME specifies GROUP { ... }`"
-        raise _one(source, "view-no-view", "there is no view", (0, 0), hint)
+        raise _one(source, "view-no-view", "the text has no view", (0, 0), hint)
     if len(file.views) > 1:
         hint = "one file for each: a law is one view with its grammar"
-        raise _one(source, "view-several", "there are several views", file.views[1].name.span, hint)
+        raise _one(source, "view-several", "the text has several views", file.views[1].name.span, hint)
     return file.views[0]
 
 
@@ -100,7 +100,7 @@ def _compiled(view: View, file: File, second: File | None, source: Source, other
         raise _one(source, "view-no-messages", "the view has no messages", view.name.span)
     if not place.productions:
         hint = "productions follow the view: `S ::= epsilon | ...`; or name their file: `view V grammar FILE ...`"
-        raise _one(other, "view-no-grammar", "there are no productions", (len(other.text.rstrip()),) * 2, hint)
+        raise _one(other, "view-no-grammar", "the grammar has no productions", (len(other.text.rstrip()),) * 2, hint)
     constants = (file.constants, () if second is None else second.constants)
     grammar = Checker(view, constants, place.starts, place.productions, other.text, problems).grammar()
     analysis = None

@@ -269,7 +269,7 @@ class _Reader:
 
     def production(self, head: Token, *alternatives: Alternative) -> Production:
         if str(head) in _EPSILON:
-            self.problem("epsilon is no message at all, and no nonterminal", _span(head))
+            self.problem("`epsilon` means no message: a nonterminal cannot have this name", _span(head))
         return Production(_name(head), alternatives)
 
     def alternative(self, *items: Any) -> Alternative:
@@ -278,10 +278,10 @@ class _Reader:
         empty = [each.span for each in flat if isinstance(each, Name)]
         spans = [each.span for each in flat]
         if empty and (symbols or len(empty) > 1):
-            self.problem("epsilon stands alone: it is no message at all", empty[-1], "leave it out")
+            self.problem("`epsilon` must be the only symbol of its alternative", empty[-1], "leave it out")
         elif not empty and not symbols:
             place = spans[0] if spans else (0, 0)
-            self.problem("this alternative has no symbols", place, "no message at all is written `epsilon`")
+            self.problem("this alternative has no symbols", place, "write `epsilon` for no message")
         span = (spans[0][0], spans[-1][1]) if spans else (0, 0)
         definitions = tuple(each for each in flat if isinstance(each, Definition))
         return Alternative(symbols, definitions, tuple(each for each in flat if isinstance(each, Assertion)), span)
@@ -368,7 +368,7 @@ class _Reader:
         try:
             value = json.loads(f'"{inner}"', strict=False)
         except ValueError:
-            self.problem("texts know the signs of JSON after a backslash: \\n \\t \\\\ \\u00e4 and so on", span)
+            self.problem("unknown escape: texts allow those of JSON, such as \\n \\t \\\\ \\u00e4", span)
             return ""
         return str(value)
 

@@ -46,7 +46,7 @@ _MOST_NAMES = 8
 
 
 class Refused(Exception):
-    """The error of what was asked for is reported already."""
+    """The term has an error, which is reported already."""
 
 
 def listed(names: Iterable[str]) -> str:
@@ -71,7 +71,7 @@ class Scope:
             self.symbols.append(name.text)
             if name.text not in checker.terminals and name.text not in checker.nonterminals:
                 hint = checker.near(name.text) or f"messages of the view are {listed(checker.terminals)}"
-                message = f"`{name.text}` is no message of the view, and there is no production for it"
+                message = f"`{name.text}` is neither a message of the view nor a nonterminal"
                 checker.error("view-unknown-symbol", message, name.span, hint)
             if symbol.label is not None:
                 label = symbol.label.text
@@ -148,7 +148,7 @@ class Scope:
     def _position(self, owner: Name) -> int:
         places = self.places[owner.text]
         if len(places) > 1:
-            message = f"`{owner.text}` stands here {len(places)} times: which one is meant?"
+            message = f"`{owner.text}` occurs {len(places)} times here: the name is ambiguous"
             hint = f"give each a label, as `first:{owner.text}`, and write `first` in expressions"
             raise self.checker.refuse("view-ambiguous-name", message, owner.span, hint)
         return places[0]
@@ -174,9 +174,7 @@ class Scope:
                     near = did_you_mean(name.text, function_names())
                     hint = "lawful.grammar.function registers one from Python, --set functions=FILE.py a file of them"
                     hint = f"did you mean `{near}`?" if near else hint
-                    raise checker.refuse(
-                        "view-unknown-function", f"there is no function `{name.text}`", name.span, hint
-                    )
+                    raise checker.refuse("view-unknown-function", f"unknown function `{name.text}`", name.span, hint)
                 count = len(operands)
                 if count < function.least or (function.most is not None and count > function.most):
                     wanted = str(function.least) if function.most == function.least else f"at least {function.least}"
@@ -205,7 +203,7 @@ class Scope:
         if symbol in checker.terminals:
             return Ref(MESSAGE, self._position(Name(word.name, word.span)), "call")
         if symbol is not None or word.name in checker.nonterminals:
-            message = f"`{word.name}` is no value: it is a nonterminal"
+            message = f"`{word.name}` is a nonterminal, not a value"
             raise checker.refuse("view-not-a-value", message, word.span, f"name one of its attributes: `{word.name}.x`")
         if word.name in checker.terminals:
             self._owner(Name(word.name, word.span))

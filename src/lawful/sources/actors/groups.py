@@ -35,7 +35,7 @@ def _weak(value: Any) -> Callable[[], Any]:
         return _nobody
     try:
         return weakref.ref(value)
-    except TypeError:  # there are no weak references to it
+    except TypeError:  # it does not support weak references
         return lambda: value
 
 
@@ -303,7 +303,7 @@ class Groups:
                 if name in wanted:
                     found.setdefault(name, []).append(binding)
         return [
-            f"nothing in the program was a {name} ({', '.join(map(str, bindings))})"
+            f"the program had no {name} ({', '.join(map(str, bindings))})"
             for name, bindings in found.items()
             if not any((name, binding) in self.seen for binding in bindings)
         ]

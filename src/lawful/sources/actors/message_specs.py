@@ -43,7 +43,7 @@ def views(laws: Iterable[Any]) -> Iterator[GrammarLaw]:
 
 
 def all_bindings(laws: Iterable[Any], given: Mapping[str, tuple[Binding, ...]]) -> dict[str, tuple[Binding, ...]]:
-    """What each group is, by the views or by what was given from outside."""
+    """The bindings of each group: those given from outside, or else those of the views."""
     found: dict[str, tuple[Binding, ...]] = {}
     for law in views(laws):
         for name, bindings in law.groups.items():

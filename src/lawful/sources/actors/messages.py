@@ -168,7 +168,7 @@ class MessageSource:
             self._handlers[id(code)] = _Handler(code, wants, carry, None)
             if self.message_cache is not None and message_cache is not None and not code.co_cellvars:
                 setattr(self.message_cache, message_cache, code)
-                wants &= ~Want.ON_RETURN  # the C core asks for ends when one is needed
+                wants &= ~Want.ON_RETURN  # the C core asks for returns when it needs them
             return self._reporting(plan, code, module, wants)
         own = scope.own(code.co_filename)
         entry = self._entry_points.of(code, module, own)

@@ -82,7 +82,7 @@ def _connected(path: str, end: float) -> _socket.socket:
 def _left(end: float) -> float:
     left = end - clock.monotonic()
     if left <= 0:
-        raise TimeoutError("there was no answer in time")
+        raise TimeoutError("no answer within the time limit")
     return left
 
 

@@ -289,7 +289,7 @@ class TaskQueues:
             reader.shared = True
             if self._messages.message_cache is not None:
                 self._messages.message_cache.has_shared_queues = True
-            reader.routes.clear()  # there is no single receiver any more
+            reader.routes.clear()  # the receiver may differ from now on
             reader.reported.update(map(id, getattr(queue, "_queue", ())))
         return None
 

@@ -80,7 +80,7 @@ BAD = [
     ("S ::= T {assert T.x == 1;}\nT ::= b (T.x = 1;) | c", "view-attribute-missing", (2, 22), "T.x = ..."),
     ("S ::= epsilon | a S (S.n = S.n + 1;)", "view-attribute-missing", (1, 1), "start S (S.n = ...;)"),
     ("start S (S.n = S.n;)\nS ::= a {assert S.n == 1;}", "view-attribute-order", (1, 16), "constant"),
-    ("start S\nstart S\nS ::= a", "view-duplicate", (2, 7), "leave out"),
+    ("start S\nstart S\nS ::= a", "view-duplicate", (2, 7), "remove one"),
     ("S ::= a S b", "view-endless", (1, 7), "epsilon | ..."),
     ("S ::= S a | b", "view-left-recursion", (1, 7), "put it last"),
     ("S ::= T S a | b\nT ::= epsilon | c", "view-left-recursion", (1, 7), "put it last"),

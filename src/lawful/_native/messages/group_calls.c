@@ -8,7 +8,6 @@
    Pays because Python otherwise looks at each call: 13 instead of 225 thousand instructions for two messages. */
 #include "messages/message_cache.h"
 #include "tracer/probe.h"
-#include "tracer/tasks.h"
 
 #define DEEPEST_CALL 200 /* frames that are searched for the caller */
 #define KEPT 256         /* a power of two */
@@ -95,7 +94,7 @@ static bool find_task(Tracer *tracer, MessageCache *cache, Caller *caller) {
     if (task == NULL) return true;
     bool found = (caller->task = identity_of(tracer, task)) != 0;
     if (found && caller->role == Py_None) {
-        PyObject *coroutine = tasks_coroutine(task);
+        PyObject *coroutine = PyObject_CallMethodNoArgs(task, text_get_coro);
         PyGenObject *inside = coroutine != NULL && PyCoro_CheckExact(coroutine) ? (PyGenObject *)coroutine : NULL;
         found = inside != NULL && inside->gi_frame_state < FRAME_COMPLETED;
         RunFrame *frame = found ? (RunFrame *)inside->gi_iframe : NULL;

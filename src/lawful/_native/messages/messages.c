@@ -8,7 +8,6 @@
 
 #include "messages/message_cache.h"
 #include "tracer/fast_path.h"
-#include "tracer/tasks.h"
 
 #include <structmember.h>
 
@@ -227,13 +226,11 @@ static bool is_given(PyObject *name) {
 
 /* May the name of a task put it into a group? */
 static bool has_telling_name(MessageCache *cache, PyObject *task) {
-    PyObject *name = tasks_name(task);
-    bool given = name == Py_None || (name != NULL && PyUnicode_CheckExact(name) && is_given(name));
-    if (given && cache->plain_names) {
+    PyObject *name = PyObject_CallMethodNoArgs(task, text_get_name);
+    if (name != NULL && PyUnicode_CheckExact(name) && is_given(name) && cache->plain_names) {
         Py_DECREF(name);
         return false;
     }
-    if (name == Py_None) Py_SETREF(name, PyObject_CallMethod(task, "get_name", NULL));
     bool telling = name == NULL || !PyUnicode_CheckExact(name);
     for (Py_ssize_t i = 0; !telling && i < PyTuple_GET_SIZE(cache->refs.matches); i++) {
         PyObject *found = PyObject_CallOneArg(PyTuple_GET_ITEM(cache->refs.matches, i), name);
@@ -262,7 +259,7 @@ static PyObject *id_number(MessageCache *cache, Id id) {
 /* The key of the routes of a new task, if it is outside of groups: None, or the id of the object whose method it runs. A new
    reference; NULL: ask Python. */
 static PyObject *ungrouped_alias(Tracer *tracer, MessageCache *cache, PyObject *task) {
-    PyObject *coroutine = tasks_coroutine(task), *kind = NULL, *alias = NULL;
+    PyObject *coroutine = PyObject_CallMethodNoArgs(task, text_get_coro), *kind = NULL, *alias = NULL;
     if (coroutine != NULL && PyCoro_CheckExact(coroutine)) {
         PyCodeObject *code = coroutine_code(coroutine);
         kind = cache_lookup(cache, UNGROUPED_CODE, (PyObject *)code);
@@ -448,7 +445,7 @@ static int send(Tracer *tracer, MessageCache *cache, RunFrame *frame, Route *rou
     message.values = values_of(cache, item, name_source, route, &message.first);
     if (message.values == NULL) return ASK_PYTHON;
     int answer = ASK_PYTHON;
-    message.task = !late && passes_on(tracer, frame, route->target) ? 0 : tasks_id(tracer, task);
+    message.task = !late && passes_on(tracer, frame, route->target) ? 0 : identity_of(tracer, task);
     if (message.task && message_fill(tracer, cache, &message, route, message_place(tracer, frame), PyTuple_CheckExact(item))) {
         int checked = cache->inline_check == Py_None ? 0 : message_check_inline(tracer, cache, route, &message);
         if (checked < 0) answer = message_fault(tracer);

@@ -39,13 +39,6 @@ static inline bool object_has_no_dict(PyObject *object) {
 static inline int object_field_index(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(name)) { return -1; }
 static inline PyObject *object_field(PyObject *Py_UNUSED(object), int Py_UNUSED(index)) { return NULL; }
 
-/* The value of this key, borrowed, if the dict has no other; or NULL. */
-static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {
-    PyObject *found, *value;
-    Py_ssize_t place = 0;
-    return PyDict_GET_SIZE(dict) == 1 && PyDict_Next(dict, &place, &found, &value) && found == key ? value : NULL;
-}
-
 /* Makes a thread look for signals and pending calls: a request that it could not follow may be forgotten when another thread
    had its turn. */
 static inline void signals_again(PyThreadState *thread) {

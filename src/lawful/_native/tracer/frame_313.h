@@ -56,14 +56,6 @@ static inline PyObject *object_field(PyObject *object, int index) {
     return values->valid && index < values->capacity ? values->values[index] : NULL;
 }
 
-/* The value of this key, borrowed, if it was put into the dict last; or NULL. */
-static inline PyObject *dict_newest(PyObject *dict, PyObject *key) {
-    PyDictKeysObject *keys = ((PyDictObject *)dict)->ma_keys;
-    if (keys->dk_kind != DICT_KEYS_GENERAL || keys->dk_nentries == 0) return NULL;
-    PyDictKeyEntry *entry = &DK_ENTRIES(keys)[keys->dk_nentries - 1];
-    return entry->me_key == key ? entry->me_value : NULL;
-}
-
 /* Makes a thread look for signals and pending calls: a request that it could not follow is forgotten. */
 static inline void signals_again(PyThreadState *thread) {
     _Py_set_eval_breaker_bit(thread, _PY_SIGNALS_PENDING_BIT);

@@ -391,13 +391,10 @@ Id identity_create(Tracer *tracer, PyObject *object) {
     if (objects.entries[at].id == 0) {
         if (tracer->gone && objects.rests[at].name == NULL && identity_name(tracer, object) < 0) return 0;
         at = table_find(&objects, object);
-        Id lazy = identity_of_task(object);
-        objects.entries[at].id = lazy ? lazy : ++last;
+        objects.entries[at].id = ++last;
     }
     return objects.entries[at].id;
 }
-
-Id identity_next(void) { return ++last; }
 
 int identity_name(Tracer *tracer, PyObject *object) {
     PyObject *name = plan_class_name(tracer, Py_TYPE(object));
@@ -435,7 +432,6 @@ void identity_unwatch(Tracer *tracer) {
     if (--watching) return;
     unwatch_types();
     unwatch_generators();
-    identity_forget_tasks();
     Table gone = objects;
     memset(&objects, 0, sizeof objects);
     identity_entries = NULL;

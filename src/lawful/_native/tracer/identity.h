@@ -60,9 +60,6 @@ static inline Id identity_get_fast(Tracer *tracer, PyObject *object) {
     return id ? id : identity_create_simple(tracer, object);
 }
 
-Id identity_next(void);                    /* a new one */
-Id identity_of_task(const PyObject *object); /* that tasks.c has given it; 0: none */
-void identity_forget_tasks(void);             /* all of these are forgotten */
 int identity_name(Tracer *tracer, PyObject *object); /* the death of an object that has an id will be told */
 void identity_base(Id base);               /* ids go on from here: a child process has its own */
 uint32_t identity_high(void);              /* the upper half of those that are given now */

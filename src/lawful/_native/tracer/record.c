@@ -2,7 +2,7 @@
    call it to write records; flusher.py and full buffers deliver them. tests/sources/python/test_tracer_behaviour.py and
    tests/engine/test_lazy_events.py test it; the events must be those of lawful/sources/python/pytracer.py. */
 #include "events/lazy_event.h"
-#include "tracer/tasks.h"
+#include "tracer/tracer.h"
 #include "events/record_values.h"
 
 #include <math.h>

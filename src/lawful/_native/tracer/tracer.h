@@ -203,6 +203,11 @@ ThreadData *thread_data_reset(Tracer *tracer);
 TaskCache *thread_task_cache(ThreadData *thread); /* made, if need be; NULL: there is no memory, and no exception */
 void thread_forget_task(ThreadData *thread);
 
+/* ---- asyncio's tasks (tasks.c) --------------------------------------------------------------------------------------- */
+
+PyObject *tasks_current(Tracer *tracer); /* that runs in this thread, a new reference, or NULL without an exception */
+Id tasks_here(Tracer *tracer);           /* its id, or 0 without an exception */
+
 /* 1: keep on telling; 0: this place is of no further interest; -1: an exception goes on into the program. */
 int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);

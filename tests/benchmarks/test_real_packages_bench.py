@@ -135,8 +135,8 @@ def test_watching_that_was_cut_short_is_told(bench: ModuleType, environment: Any
     mode = bench.MODES[0]
     assert result.faults(mode) == []
     run = result.watched[mode.key][0]
-    run.output += "\nwatching was cut short: a fault in Lawful: RecursionError (x.py:1)\n6 passed\n"
-    assert result.faults(mode) == ["callee side: a fault in Lawful: RecursionError (x.py:1)"]
+    run.output += "\nwatching was cut short: internal error in Lawful: RecursionError (x.py:1)\n6 passed\n"
+    assert result.faults(mode) == ["callee side: internal error in Lawful: RecursionError (x.py:1)"]
     assert "toy, CUT SHORT: callee side: a fault" in "\n".join(bench.report([result], [mode]))
 
 

@@ -315,7 +315,7 @@ main()
     done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("closed\nend\n", 3)
     assert "Traceback" not in done.stderr
-    assert "watching was cut short: a fault in Lawful: ZeroDivisionError: spoiled" in done.stderr
+    assert "watching was cut short: internal error in Lawful: ZeroDivisionError: spoiled" in done.stderr
     assert ("program.py:4: law.rml" in done.stderr) == FAULTS[place]
 
 

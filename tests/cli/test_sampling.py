@@ -114,7 +114,7 @@ def test_the_projects_configuration_may_ask_for_it(folder: Path) -> None:
         ("--set sampling.overhead=-5%", "error[policy-overhead]"),
         (
             "--set sampling.overhead=5% --set sampling.policy=taper",
-            "error[usage]: an overhead to hold is a policy of its own",
+            "error[usage]: an overhead and a policy cannot be combined",
         ),
         (
             "--set sampling.picture=p.svg",

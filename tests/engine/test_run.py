@@ -412,7 +412,7 @@ def test_a_fault_never_reaches_a_program_that_is_told_at_once(
     assert isinstance(run.fault, ZeroDivisionError)
     assert run.findings == []
     assert run.errors == [run.errors[0]]
-    assert run.errors[0].startswith("a fault in Lawful: ZeroDivisionError: oops (test_run.py:")
+    assert run.errors[0].startswith("internal error in Lawful: ZeroDivisionError: oops (test_run.py:")
 
 
 def test_a_fault_stops_a_tracer_that_gathers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def test_an_overhead_is_held_and_shares_may_be_percents(folder: Path):
     done = run(folder, *law, "--lawful-set=sampling.overhead=5%")
     assert done.returncode == 0 and "(policy: " in done.stdout
     done = run(folder, *law, "--lawful-set=sampling.overhead=5%", "--lawful-set=sampling.policy=taper")
-    assert done.returncode == 4 and "an overhead to hold is a policy of its own" in done.stdout + done.stderr
+    assert done.returncode == 4 and "an overhead and a policy cannot be combined" in done.stdout + done.stderr
     done = run(folder, *law, "--lawful-confidence", "sure")
     assert done.returncode == 4 and "lawful-confidence" in done.stdout + done.stderr
 

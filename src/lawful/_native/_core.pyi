@@ -95,12 +95,8 @@ class RmlMachine:
 class InvariantTracker:
     """The running state of one invariant. Its host is what it tells and asks: a `NativeTracker`."""
 
-    judgements: int
-    timeless: int
     reports_ends: bool
     plain: bool
-    seen: set[Key]
-    now: float | None
     @property
     def ended(self) -> list[int | str]: ...
     def __init__(self, program: NativeRule | None, object_kind: type) -> None: ...
@@ -111,8 +107,15 @@ class InvariantTracker:
     def forget(self, id: int | str) -> None: ...
     def take_ended(self) -> list[int | str]: ...
     def dump(self) -> tuple[dict[int | str, Any], dict[int | str, Any]]: ...
+    def observed(self) -> tuple[set[Key], int, int, float | None]: ...
     def load(
-        self, objects: dict[int | str, Any], obligations: dict[int | str, Any], asked_python: Container[object]
+        self,
+        objects: dict[int | str, Any],
+        obligations: dict[int | str, Any],
+        asked_python: Container[object],
+        seen: set[Key],
+        timeless: int,
+        now: float | None,
     ) -> None: ...
 
 class Window:

@@ -101,7 +101,7 @@ def _log_term(n: int, k: int, rate: Rate) -> float:
         return n * (log1p(-p) if p < 0.5 else log(q))
     if k == n:
         return n * (log1p(-q) if q < 0.5 else log(p))
-    # How far k is from what is expected, from the smaller numbers.
+    # How far k is from its mean, computed from the smaller numbers.
     far = k - n * p if p < 0.5 else n * q - (n - k)
     return (
         _stirling(n)

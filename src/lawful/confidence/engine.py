@@ -14,14 +14,14 @@ from lawful.confidence.summary import ClassSummary, LawSummary, Point
 from lawful.pristine_os import clock
 
 _PATIENCE = 1.0  # seconds
-_NO_END = 60.0  # seconds after which one gives up waiting for the first end of a life
+_NO_END = 60.0  # seconds to wait for the first end of a life
 _LONG = 4  # times the mean of a class: a life that is longer is a long one
-_MOST_POINTS = 512  # of a series; then every second one is dropped
+_MOST_POINTS = 512  # of a series; then every second point is dropped
 
 
 @dataclass(frozen=True)
 class Demand:
-    """The goal of sampling: to be this confident that fewer objects than the error rate break a law."""
+    """The goal of sampling: this confidence that fewer objects than the error rate break a law."""
 
     confidence: float
     error_rate: float
@@ -288,7 +288,7 @@ class Confidence:
     # -- several processes ------------------------------------------------------------------------
 
     def after_fork_in_child(self) -> None:
-        """Count from zero: the parent reports what was counted so far."""
+        """Count from zero: the parent reports the counts so far."""
         for group in self.groups.values():
             group.laws = {law: Tally() for law in group.laws}
             group.before = {}

@@ -91,7 +91,7 @@ def named(word: str) -> Policy:
         similar = did_you_mean(name, NAMES)
         every = ", ".join(f"`{each}`" for each in NAMES)
         hint = f"did you mean `{similar}`?" if similar else f"there are {every}, and files `*{SUFFIX}`"
-        raise LawfulError("policy-unknown", f"there is no policy {quoted(name)}", hint=hint)
+        raise LawfulError("policy-unknown", f"unknown policy {quoted(name)}", hint=hint)
     if argument is None:
         return NAMES[name]()
     if name == "taper":
@@ -120,6 +120,6 @@ def share(text: str) -> Fraction:
     match = _NUMBER.fullmatch(text)
     number = Fraction(match[1]) / (100 if match[2] else 1) if match else _NONE
     if not 0 < number <= MOST_NUMBER:
-        message = f"{quoted(text)} is no overhead that could be held"
+        message = f"{quoted(text)} is not an overhead that Lawful can hold"
         raise LawfulError("policy-overhead", message, hint="as in `5%` or `0.05`")
     return number

@@ -86,7 +86,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class Policy:
-    """A sampling-policy automaton. One that makes no sense cannot be made: LawfulError says why."""
+    """A sampling-policy automaton. An invalid one raises LawfulError."""
 
     name: str
     states: tuple[PolicyState, ...]
@@ -102,7 +102,7 @@ class Policy:
 
     @cached_property
     def text(self) -> str:
-        """The policy in its text form, in the one usual way; to read it gives the same policy."""
+        """The policy in its text form, which reads as the same policy."""
         lines = [f"policy {self.name}", f"start {self.start}"]
         for state in self.states:
             lines += ["", f"state {state.name}: sample {state.sample}"]
@@ -129,7 +129,7 @@ class Policy:
 
     @cached_property
     def triggers(self) -> frozenset[Trigger]:
-        """What must be looked at for this policy: what it does not wait for need not be measured."""
+        """All triggers of the policy: the others need not be measured."""
         return frozenset(each.trigger for each in self.transitions)
 
 
@@ -137,7 +137,7 @@ class Policy:
 
 
 class Problem(NamedTuple):
-    """Why something is no policy, and which part of it: `part` is a place in a policy's text."""
+    """Why a policy is invalid; `part` is the place in its text."""
 
     slug: str
     message: str
@@ -149,9 +149,9 @@ class Problem(NamedTuple):
 def problems(
     name: str, states: Sequence[PolicyState], start: str | None, transitions: Sequence[Transition]
 ) -> Iterator[Problem]:
-    """Everything that is wrong; `start` is None where there is none."""
+    """Everything that is wrong; `start` is None if the text names no start."""
     if not NAME.fullmatch(name):
-        yield Problem("policy-nameless", f"{_named(name)} is no name for a policy", ("name", 0), _NAMES)
+        yield Problem("policy-nameless", f"{_named(name)} is not a name for a policy", ("name", 0), _NAMES)
     if not states:
         yield Problem("policy-no-state", "a policy needs at least one state", ("name", 0), _STATE)
     known: dict[str, int] = {}
@@ -159,7 +159,8 @@ def problems(
     for number, state in enumerate(states):
         if not NAME.fullmatch(state.name):
             sound = False
-            yield Problem("policy-nameless", f"{_named(state.name)} is no name for a state", ("state", number), _NAMES)
+            message = f"{_named(state.name)} is not a name for a state"
+            yield Problem("policy-nameless", message, ("state", number), _NAMES)
         elif state.name in known:
             sound = False
             message = f"there are two states {quoted(state.name)}"
@@ -171,7 +172,7 @@ def problems(
         sound = False
         if start is None:
             hint = f"as in `start {states[0].name}`" if states else None
-            yield Problem("policy-no-start", "nothing says in which state the policy starts", ("start", 0), hint)
+            yield Problem("policy-no-start", "the policy has no start state", ("start", 0), hint)
         elif states:
             yield Problem("policy-unknown-state", _unknown(start), ("start", 0), _similar(start, known))
     seen: dict[tuple[str, Trigger], int] = {}
@@ -207,7 +208,7 @@ def _rate_problems(rate: Fraction | Auto, number: int) -> Iterator[Problem]:
         yield Problem("policy-overhead", "an overhead to hold is more than nothing", part, "as in `5%`")
     for bound in (rate.least, rate.most):
         if bound == 0:
-            message = "with a rate of nothing there is no overhead to measure"
+            message = "a rate of nothing leaves no overhead to measure"
             yield Problem("policy-rate", message, part, "as in `at least 1 in 1000`")
         else:
             yield from _rate_problems(bound, number)
@@ -233,7 +234,7 @@ def _amount_problems(each: Transition, number: int) -> Iterator[Problem]:
                 yield Problem("policy-overhead", "an overhead to compare with is more than nothing", part, "as in `5%`")
         case _:
             if amount is not None:
-                yield Problem("policy-amount", f"there is no amount to `{each.trigger.value}`", part)
+                yield Problem("policy-amount", f"`{each.trigger.value}` takes no amount", part)
 
 
 def _fits(amount: int | Fraction) -> bool:
@@ -264,7 +265,7 @@ def _named(name: str) -> str:
 
 
 def _unknown(name: str) -> str:
-    return f"there is no state {quoted(name)}"
+    return f"unknown state {quoted(name)}"
 
 
 def _similar(name: str, known: Mapping[str, int]) -> str | None:

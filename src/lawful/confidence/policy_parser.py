@@ -90,7 +90,7 @@ _WHAT = {
     "PERCENT": "`%`",
     "$END": "the end",
 }
-_SHOWN = {  # an example for what is wanted, by the words one of which must come
+_SHOWN = {  # an example for each set of words one of which must come
     frozenset(["POLICY"]): "a policy begins with its name, as in `policy careful`",
     frozenset(["SAMPLE"]): "a state says how many objects it takes, as in `state watch: sample 1 in 8`",
     frozenset(["ALL", "NONE", "WHOLE", "BY"]): "`sample all`, `none`, `1 in 8`, or `by overhead 5%`",

@@ -191,7 +191,7 @@ class Claim:
 
     @cached_property
     def confidence(self) -> float:
-        """How sure one may be by now that the error rate is below epsilon."""
+        """The confidence reached so far that the error rate is below epsilon."""
         return 1 - self.doubt if self.violations else confidence_after(self.samples, self.epsilon)
 
     @cached_property

@@ -67,7 +67,7 @@ class ConfidenceStore(Database):
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def total(self, subject: Subject) -> Tally | None:
-        """The sum over all runs; None if there was no run."""
+        """The sum over all runs; None without any run."""
         ((runs, samples, violated, unknown),) = self._rows(
             "SELECT count(*), sum(samples), sum(violations), sum(unknown) "
             "FROM confidence_samples JOIN confidence_subjects ON subject = id "
@@ -107,7 +107,7 @@ class ConfidenceStore(Database):
                 number = row_number(connection, "confidence_subjects", law=law, text=text, **{"class": class_name})
                 there = "SELECT 1 FROM confidence_samples WHERE subject = ? AND run = ?"
                 if connection.execute(there, (number, run)).fetchone():
-                    hint = "the same lives are no new samples"
+                    hint = "a life counts as a sample only once"
                     raise self._overlap(run, None, "its samples would count twice", hint)
                 row = (number, run, at, tally.samples, tally.violated, tally.unknown)
                 connection.execute("INSERT INTO confidence_samples VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -165,7 +165,7 @@ class ConfidenceHistory:
         with ConfidenceStore(self._path) as store:
             for name, run in runs.items():
                 if store.has(run):
-                    hint = "the lives in a trace are samples once; leave it out, or the store"
+                    hint = "a life counts as a sample only once; leave out the trace, or the store"
                     raise LawfulError(
                         "store-overlap", "the store has counted this trace already", where=name, hint=hint
                     )

@@ -197,9 +197,9 @@ class Control:
         what = command.get("do")
         if not isinstance(what, str) or what not in acts:
             hint = f"there are {', '.join(acts)}"
-            raise LawfulError("control-unknown", f"there is no command {what!r:.60}", hint=hint)
+            raise LawfulError("control-unknown", f"unknown command {what!r:.60}", hint=hint)
         if self._session.finished and what not in ("mute", "unmute", "promote"):
-            raise LawfulError("control-over", "the program is not watched any more")
+            raise LawfulError("control-over", "Lawful does not watch the program any more")
         try:
             return acts[what](command)
         finally:
@@ -213,7 +213,7 @@ class Control:
     def _change_learning(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         learner = self._session.learner
         if learner is None:
-            raise LawfulError("control-learning", "nothing is learned in this run", hint="run it with --learn")
+            raise LawfulError("control-learning", "this run does not learn", hint="run it with --learn")
         learner.learner.change(**_changes(asked, _LEARNING))
         return {}
 
@@ -223,7 +223,7 @@ class Control:
 
         sampler = self._session.sampler
         if sampler is None:
-            raise LawfulError("control-sampling", "nothing is sampled in this run", hint="run it with --confidence")
+            raise LawfulError("control-sampling", "this run does not sample", hint="run it with --confidence")
         changes = _changes(asked, _SAMPLING)
         for name, value in changes.items():
             if name in ("policy", "overhead") and not isinstance(value, str):
@@ -263,7 +263,7 @@ class Control:
         for each in self._session.live.laws:
             if encodable(each.law.name) == name:
                 return each.law.name
-        raise LawfulError("control-law", f"there is no law {name:.60}")
+        raise LawfulError("control-law", f"unknown law {name:.60}")
 
     def _remove_law(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         change_laws(self._session, remove=self._law_name(asked))
@@ -276,7 +276,7 @@ class Control:
     def _mute(self, asked: Mapping[str, Any], muted: bool) -> dict[str, Any]:
         number = asked.get("finding")
         if number not in self._numbers.values() or not isinstance(number, int):
-            raise LawfulError("control-finding", f"there is no finding {number!r:.60}")
+            raise LawfulError("control-finding", f"unknown finding {number!r:.60}")
         (self._muted.add if muted else self._muted.discard)(number)
         return {}
 
@@ -299,7 +299,7 @@ class Control:
         if "text" in asked and (found is None or encodable(str(found)) != asked["text"]):
             found = next((rule for rule in self._rules if encodable(str(rule)) == asked["text"]), None)
         if found is None:
-            raise LawfulError("control-rule", f"there is no rule {asked.get('text', number)!r:.60}")
+            raise LawfulError("control-rule", f"unknown rule {asked.get('text', number)!r:.60}")
         return found
 
     def _record(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,7 +307,7 @@ class Control:
         if not isinstance(on, bool):
             raise LawfulError("control-value", "recording is switched on (true) or off (false)")
         if on and self._record_to is None:
-            raise LawfulError("control-record", "there is no file to record to", hint="run it with --trace FILE")
+            raise LawfulError("control-record", "this run has no file to record to", hint="run it with --trace FILE")
         if on and not self._session.recording.on:
             self._recorded += 1
             base, suffix = os.path.splitext(self._record_to or "")
@@ -344,7 +344,7 @@ def change_laws(session: Session, add: Sequence[Law] = (), remove: str | None = 
         hint = "another tracer would not see threads that run already; build the C core, or use a newer Python"
         raise LawfulError("control-core", message, hint=hint)
     if session.finished or session.live.fault is not None:
-        raise LawfulError("control-over", "the program is not watched any more")
+        raise LawfulError("control-over", "Lawful does not watch the program any more")
     live, scope = session.live, session.settings.scope
     emitting.detach(session.tracer)
     began = clock.monotonic()

@@ -42,7 +42,7 @@ class ProcessMember:
     def __init__(
         self, live: LawRun, learner: LiveLearner | None, setup: TracerSetup, flusher: Flusher, *, at_once: bool
     ) -> None:
-        """`at_once`: each event is handed in by itself, without waiting for others."""
+        """`at_once`: each event is handed in alone, without waiting for others."""
         self._live = live
         self._learner = learner
         self.setup = setup

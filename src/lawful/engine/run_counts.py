@@ -40,7 +40,7 @@ class RunCounts:
         self.errors.clear()
 
     def _merge_counts(self, other: Mapping[str, Any], threads: int) -> None:
-        """Add the counts of another process; `threads`: how many this one has."""
+        """Add the counts of another process; `threads`: how many this process has."""
         self._events += other["events"]
         self._threads = threads + other["threads"]
         self.processes += other["processes"]
@@ -62,7 +62,7 @@ def in_words(error: BaseException) -> str:
     trace = _innermost(error)
     place = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace else ""
     text = " ".join(str(error).split())
-    return f"a fault in Lawful: {type(error).__name__}: {text}{place}"
+    return f"internal error in Lawful: {type(error).__name__}: {text}{place}"
 
 
 def _innermost(error: BaseException) -> TracebackType | None:

@@ -287,5 +287,5 @@ def demand(asked: SamplingConfig, *, policy: Policy | None = None) -> Demand:
         policy = policies.overhead(policies.share(asked.overhead))
     else:
         hint = "leave one of them out; a policy file can say `sample by overhead 5%`"
-        raise LawfulError("usage", "an overhead to hold is a policy of its own, and another one is given", hint=hint)
+        raise LawfulError("usage", "an overhead and a policy cannot be combined", hint=hint)
     return Demand(confidence, error_rate, policy, asked.seed)

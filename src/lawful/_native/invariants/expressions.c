@@ -160,7 +160,7 @@ static int ordered(Sign sign, Value a, Value b) {
     }
 }
 
-static int same(Value a, Value b) { /* b is None, True or False */
+static int same(Value a, Value b) { /* b: None, True or False */
     return a.tag == b.tag && (a.tag == V_NONE || (a.tag == V_BOOL && a.i == b.i));
 }
 

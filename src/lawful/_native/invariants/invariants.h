@@ -19,6 +19,11 @@ static inline Field field_keep(Field f) {
     return f;
 }
 static inline void field_drop(Field f) { Py_XDECREF(field_object(f)); }
+static inline void field_set(Field *place, Field value) { /* takes the reference */
+    Field old = *place;
+    *place = value;
+    field_drop(old);
+}
 
 /* ---- one object (tracker.c) -------------------------------------------------------------------------------------- */
 

@@ -110,19 +110,11 @@ static TrackedObject *object_new(InvariantTracker *self, PyObject *id) {
     return object;
 }
 
-static void set_object(PyObject **place, PyObject *value) { /* takes the reference */
-    PyObject *old = *place;
-    *place = value;
-    Py_XDECREF(old);
-}
-
 static void previous_clear(PreviousState *previous) {
     Py_CLEAR(previous->id);
     Py_CLEAR(previous->snapshot);
     Py_CLEAR(previous->asked);
-    Field replaced = previous->replaced;
-    previous->replaced = UNKNOWN_FIELD;
-    field_drop(replaced);
+    field_set(&previous->replaced, UNKNOWN_FIELD);
 }
 
 /* ---- obligations ------------------------------------------------------------------------------------------------- */
@@ -329,7 +321,7 @@ static int judge_transition(InvariantTracker *self, const KeyPlan *plan, Tracked
 static int end_judging(InvariantTracker *self, TrackedObject *object) {
     Py_XDECREF(remove_obligation(self, object));
     object->broken = object->begun = false;
-    set_object(&object->snapshot, NULL);
+    Py_XSETREF(object->snapshot, NULL);
     object->over = self->starts_begun;
     return self->reports_ends ? PyList_Append(self->ended, object->id) : 0;
 }
@@ -381,22 +373,20 @@ static int step_object(InvariantTracker *self, KeyPlan *plan, TrackedObject *obj
     PreviousState *previous = &self->previous;
     Step step = {.plan = plan, .object = object, .event = event, .names = self->names};
     plan->seen = true;
-    set_object(&previous->id, Py_NewRef(object->id));
-    set_object(&previous->snapshot, Py_XNewRef(object->snapshot));
-    set_object(&previous->asked, Py_XNewRef(object->asked));
+    Py_XSETREF(previous->id, Py_NewRef(object->id));
+    Py_XSETREF(previous->snapshot, Py_XNewRef(object->snapshot));
+    Py_XSETREF(previous->asked, Py_XNewRef(object->asked));
     previous->deadline = object->deadline;
     previous->begun = object->begun;
     previous->over = object->over;
     previous->broken = object->broken;
     previous->writes = plan->writes;
-    Field older = previous->replaced;
-    previous->replaced = UNKNOWN_FIELD;
+    field_set(&previous->replaced, UNKNOWN_FIELD);
     if (plan->writes >= 0) {
         previous->replaced = object->values[plan->writes];
         object->values[plan->writes] = field_keep(event_value(event));
         step.replaced = field_keep(previous->replaced);
     }
-    field_drop(older);
     int result = object->over ? 0 : judge(self, plan, object, &step);
     field_drop(step.replaced);
     if (result == 0 && plan->gone) result = object_gone(self, object);
@@ -479,15 +469,13 @@ static PyObject *invariant_feed(InvariantTracker *self, PyObject *const *args, P
 static void put_back(InvariantTracker *self, TrackedObject *object) {
     PreviousState *previous = &self->previous;
     if (previous->writes >= 0) {
-        Field now = object->values[previous->writes];
-        object->values[previous->writes] = previous->replaced;
+        field_set(&object->values[previous->writes], previous->replaced);
         previous->replaced = UNKNOWN_FIELD;
-        field_drop(now);
     }
     object->begun = previous->begun;
     object->over = previous->over;
     object->broken = previous->broken;
-    set_object(&object->snapshot, Py_XNewRef(previous->snapshot));
+    Py_XSETREF(object->snapshot, Py_XNewRef(previous->snapshot));
     if (object->asked == previous->asked && (previous->asked == NULL || object->deadline == previous->deadline)) return;
     Py_XDECREF(remove_obligation(self, object));
     if (previous->asked != NULL) add_obligation(self, object, previous->deadline, Py_NewRef(previous->asked));
@@ -575,16 +563,16 @@ static Field field_from(InvariantTracker *self, PyObject *value) {
 }
 
 static int load_object(InvariantTracker *self, PyObject *id, PyObject *state, PyObject *asked_python) {
-    int begun, over, broken, report_unjudged;
+    int begun, over, broken, asked;
     PyObject *values, *snapshot;
     if (!PyArg_ParseTuple(state, "pppO!O", &begun, &over, &broken, &PyDict_Type, &values, &snapshot)) return -1;
-    report_unjudged = PySequence_Contains(asked_python, id);
-    TrackedObject *object = report_unjudged < 0 ? NULL : object_new(self, id);
+    asked = PySequence_Contains(asked_python, id);
+    TrackedObject *object = asked < 0 ? NULL : object_new(self, id);
     if (object == NULL) return -1;
     object->begun = begun;
     object->over = over;
     object->broken = broken;
-    object->asked_python = report_unjudged;
+    object->asked_python = asked;
     object->snapshot = snapshot == Py_None ? NULL : Py_NewRef(snapshot);
     int result = 0;
     for (int i = 0; result == 0 && i < self->name_count; i++) {
@@ -598,13 +586,18 @@ static int load_object(InvariantTracker *self, PyObject *id, PyObject *state, Py
 }
 
 static PyObject *invariant_load(InvariantTracker *self, PyObject *args) {
-    PyObject *objects, *obligations, *asked_python, *id, *state;
-    if (!PyArg_ParseTuple(args, "O!O!O:load", &PyDict_Type, &objects, &PyDict_Type, &obligations, &asked_python)) return NULL;
-    if (usable(self) < 0) return NULL;
-    if (PyDict_GET_SIZE(self->objects) != 0) {
-        PyErr_SetString(PyExc_RuntimeError, "a state is taken over at the beginning");
+    PyObject *objects, *obligations, *asked_python, *seen, *now, *id, *state;
+    if (!PyArg_ParseTuple(args, "O!O!OOLO:load", &PyDict_Type, &objects, &PyDict_Type, &obligations, &asked_python, &seen,
+                          &self->timeless, &now))
         return NULL;
+    for (int i = 0; i < self->plan_count; i++) {
+        int there = PySequence_Contains(seen, self->plans[i].key);
+        if (there < 0) return NULL;
+        self->plans[i].seen = there;
     }
+    self->timed = now != Py_None;
+    self->now = self->timed ? PyFloat_AsDouble(now) : 0;
+    if (PyErr_Occurred()) return NULL;
     Py_ssize_t place = 0;
     while (PyDict_Next(objects, &place, &id, &state))
         if (load_object(self, id, state, asked_python) < 0) return NULL;
@@ -619,34 +612,11 @@ static PyObject *invariant_load(InvariantTracker *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *get_seen(InvariantTracker *self, void *Py_UNUSED(unused)) {
-    PyObject *seen = PySet_New(NULL);
+static PyObject *invariant_observed(InvariantTracker *self, PyObject *Py_UNUSED(unused)) {
+    PyObject *seen = PySet_New(NULL), *now = self->timed ? PyFloat_FromDouble(self->now) : Py_NewRef(Py_None);
     for (int i = 0; seen != NULL && i < self->plan_count; i++)
         if (self->plans[i].seen && PySet_Add(seen, self->plans[i].key) < 0) Py_CLEAR(seen);
-    return seen;
-}
-
-static int set_seen(InvariantTracker *self, PyObject *keys, void *Py_UNUSED(unused)) {
-    if (keys == NULL) {
-        PyErr_SetString(PyExc_TypeError, "seen cannot be deleted");
-        return -1;
-    }
-    for (int i = 0; i < self->plan_count; i++) {
-        int seen = PySequence_Contains(keys, self->plans[i].key);
-        if (seen < 0) return -1;
-        self->plans[i].seen = seen;
-    }
-    return 0;
-}
-
-static PyObject *get_now(InvariantTracker *self, void *Py_UNUSED(unused)) {
-    return self->timed ? PyFloat_FromDouble(self->now) : Py_NewRef(Py_None);
-}
-
-static int set_now(InvariantTracker *self, PyObject *now, void *Py_UNUSED(unused)) {
-    self->timed = now != NULL && now != Py_None;
-    self->now = self->timed ? PyFloat_AsDouble(now) : 0;
-    return PyErr_Occurred() ? -1 : 0;
+    return Py_BuildValue("(NLLN)", seen, self->judgements, self->timeless, now);
 }
 
 /* ---- a rule ------------------------------------------------------------------------------------------------------ */
@@ -751,20 +721,15 @@ static PyMethodDef invariant_methods[] = {
     {"owes", (PyCFunction)invariant_owes, METH_O, "owes(id)\n--\n\nMust something follow of an object?"},
     {"take_ended", (PyCFunction)invariant_take_ended, METH_NOARGS,
      "take_ended()\n--\n\nObjects that came to the law's own end since this was last asked; to ask turns it on."},
-    {"dump", (PyCFunction)invariant_dump, METH_NOARGS, "dump()\n--\n\nAll objects, and what they add_obligation."},
-    {"load", (PyCFunction)invariant_load, METH_VARARGS, "load(objects, obligations, asked_python)\n--\n\nTake them over."},
+    {"observed", (PyCFunction)invariant_observed, METH_NOARGS,
+     "observed()\n--\n\nThe keys of all steps, how often it judged, events without a time, the latest time."},
+    {"dump", (PyCFunction)invariant_dump, METH_NOARGS, "dump()\n--\n\nAll objects, and their obligations."},
+    {"load", (PyCFunction)invariant_load, METH_VARARGS,
+     "load(objects, obligations, asked_python, seen, timeless, now)\n--\n\nTake over a state, at the beginning."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyGetSetDef invariant_getset[] = {
-    {"seen", (getter)get_seen, (setter)set_seen, "The kinds of steps that were made.", NULL},
-    {"now", (getter)get_now, (setter)set_now, "The latest time that was seen.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
 static PyMemberDef invariant_members[] = {
-    {"judgements", T_LONGLONG, offsetof(InvariantTracker, judgements), 0, "How often something was judged."},
-    {"timeless", T_LONGLONG, offsetof(InvariantTracker, timeless), 0, "Events without a time."},
     {"ended", T_OBJECT_EX, offsetof(InvariantTracker, ended), READONLY, "Objects that came to the law's own end."},
     {"reports_ends", T_BOOL, offsetof(InvariantTracker, reports_ends), 0, "Does somebody ask?"},
     {"plain", T_BOOL, offsetof(InvariantTracker, plain), 0, "Was an object judged exactly if all its fields are known?"},
@@ -781,7 +746,6 @@ PyTypeObject InvariantTrackerType = {
     .tp_new = invariant_new,
     .tp_dealloc = (destructor)invariant_dealloc,
     .tp_methods = invariant_methods,
-    .tp_getset = invariant_getset,
     .tp_members = invariant_members,
     .tp_as_sequence = &invariant_sequence,
 };

@@ -23,7 +23,7 @@ static bool is_number(PyObject *value) {
     return PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value);
 }
 
-/* ---- what the interpreter tells ---------------------------------------------------------------------------------------- */
+/* ---- changes of watched dicts -------------------------------------------------------------------------------------------- */
 
 static Sample *by_fields(Tracer *tracer, PyObject *fields) {
     Samples *samples = &tracer->samples;
@@ -40,7 +40,7 @@ static bool is_step_name(const Tracer *tracer, PyObject *key) {
     return false;
 }
 
-/* From now on a change might not be reported. */
+/* The interpreter might not report further changes. */
 static void ends(Tracer *tracer, PyObject *fields, bool dies) {
     Sample *sample = by_fields(tracer, fields);
     if (sample == NULL) return;

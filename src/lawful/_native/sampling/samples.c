@@ -104,8 +104,8 @@ void sample_unlink(CodeInfo *info) {
     if (info->sleeper_after != NULL) info->sleeper_after->sleeper_before = info->sleeper_before;
 }
 
-/* What it costs to wake a code object, in callbacks: the interpreter goes through all instructions, and where there are
-   probes, each calls us once more. */
+/* The cost of waking a code object, in callbacks: the interpreter goes through all instructions, and calls the tracer
+   once more for each where there are probes. */
 static int64_t waking_cost(const CodeInfo *info) { return 32 + (info->n_probes ? 2 * info->units : 0); }
 
 #define MOST_GUESSED 4096 /* most code hardly ever runs, and need not be woken */
@@ -122,7 +122,7 @@ static bool begins_here(const CodeInfo *info, uint64_t groups) {
     return false;
 }
 
-/* Is there something in it to be woken? Steps of which samples tell themselves are not. */
+/* Must something in this code wake? Steps that the samples' own dicts report need not. */
 static bool wakes(const Tracer *tracer, const CodeInfo *info, uint64_t groups) {
     if (info->groups & groups) return true;
     for (int i = 0; i < info->n_probes; i++)
@@ -165,15 +165,16 @@ int sample_by_place(Tracer *tracer, Group *group) {
     return wake(tracer, group->bit, false);
 }
 
-/* They sleep from their next visit on. */
+/* The places of the group sleep from their next visit on. */
 static void sleep_now(Tracer *tracer, Group *group) {
     tracer->awake[0] &= ~group->bit;
     if (!accepts_samples(group)) tracer->awake[1] &= ~group->bit;
 }
 
 /* The next sample comes after 1 / rate births on average, however long the wait was: so it pays to sleep at once, or not
-   at all. As long as it is not known how many visits there are between births, and now and then later, it sleeps when it has
-   wasted as much as it costs to wake: then it wastes twice as much as need be, at most. */
+   at all. Until the number of visits between births is known, and now and then later, a group sleeps when its visits
+   without a sample have cost as much as waking it: that wastes at most twice as much as need be. Without this, a program
+   that samples 1 in 64 makes almost twice as many callbacks. */
 #define TRIALS 4
 #define TRY_AGAIN 64
 
@@ -217,24 +218,10 @@ bool sample_flip(Tracer *tracer, Group *group) {
     return (double)(mixed(group->coin) >> 11) * 0x1p-53 < group->rate;
 }
 
-#define FILTERED 256 /* samples: with more of them, all bits would be set anyway */
-
 static void put(Samples *samples, Sample sample) {
-    size_t i = identity_slot(sample.key, samples->mask), bit = filter_bit(sample.key);
+    size_t i = identity_slot(sample.key, samples->mask);
     while (samples->entries[i].key != NULL) i = (i + 1) & samples->mask;
     samples->entries[i] = sample;
-    samples->filter[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
-/* Some were taken out: bits that nobody needs are unset, if that does not take long. */
-static void filter_anew(Samples *samples) {
-    if (samples->used > FILTERED || samples->mask >= 16 * FILTERED) return;
-    memset(samples->filter, 0, sizeof samples->filter);
-    for (size_t i = 0; samples->used && i <= samples->mask; i++) {
-        if (samples->entries[i].key == NULL) continue;
-        size_t bit = filter_bit(samples->entries[i].key);
-        samples->filter[bit / 64] |= UINT64_C(1) << bit % 64;
-    }
 }
 
 static int resize(Samples *samples, size_t room) {
@@ -264,13 +251,12 @@ void sample_release(Tracer *tracer, Group *group) {
     Samples *samples = &tracer->samples;
     for (size_t i = 0; samples->entries != NULL && i <= samples->mask;) {
         Sample sample = samples->entries[i];
-        /* Another one may move into the gap; those that move to the beginning, from behind the end, were looked at. */
+        /* Another sample may move into the gap. */
         if (sample.key != NULL && sample.group == group) {
             sample_left(tracer, sample);
             take_out(samples, i);
         } else i++;
     }
-    filter_anew(samples);
     group->alive = 0;
     tracer->alive &= ~group->bit;
     if (!accepts_samples(group)) sleep_now(tracer, group);
@@ -305,9 +291,8 @@ Group *sample_lost(Tracer *tracer, PyObject *object) {
     Group *group = samples->entries[gap].group;
     sample_left(tracer, samples->entries[gap]);
     take_out(samples, gap);
-    /* A small table is sooner looked at. Where there is no memory for it, it stays as it is. */
+    /* A small table is faster to look through. Without memory for it, the table stays as it is. */
     if (samples->mask > 1024 && samples->used < samples->mask / 16) (void)resize(samples, (samples->mask + 1) / 4);
-    filter_anew(samples);
     return group;
 }
 
@@ -348,7 +333,7 @@ static PyObject *place_text(PyObject *file, PyCodeObject *code, int offset) {
     return PyUnicode_FromFormat("%U:%d %U", file, line < 0 ? 0 : line, code->co_qualname);
 }
 
-/* The same, of code that is known: objects are made at few places. */
+/* The same, kept for each place: few places make objects. */
 static PyObject *known_text(CodeInfo *info, int offset) {
     int unit = offset / 2;
     if (unit < 0 || unit >= info->units) return place_text(info->file, info->code, offset);
@@ -363,7 +348,7 @@ static int add_place(PyObject *places, PyObject *text) {
     return failed;
 }
 
-/* The innermost places of own code; if there are none, the one that makes it. */
+/* The innermost places of own code or, without any, the place that makes the object. */
 static PyObject *places(Tracer *tracer, RunFrame *first) {
     PyObject *found = PyList_New(0);
     RunFrame *frame = first;
@@ -418,8 +403,8 @@ int64_t cost_begin(Tracer *tracer) {
 
 void cost_end(Tracer *tracer, int64_t began, unsigned measurements) {
     int64_t passed = ticks() - began;
-    /* What was measured exactly does not count twice. */
+    /* Time that was measured exactly must not count twice. */
     if (tracer->measurements == measurements && passed > 0 && passed < LONGEST_CALLBACK) tracer->timed_ticks += (double)passed * tracer->timing_period;
-    /* Not always after the same number: programs have their rhythm. */
+    /* At varying distances, so as not to follow a rhythm of the program. */
     tracer->timing_period = tracer->until_timed = 48 + (uint32_t)(mixed(tracer->callbacks) & 31);
 }

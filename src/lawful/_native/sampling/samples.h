@@ -31,17 +31,10 @@ typedef struct {
     PyObject *fields;      /* its dict, if that is watched (field_counts.c); borrowed, or NULL */
 } Sample;
 
-#define FILTER_BITS 512    /* a line of memory */
-
 typedef struct {
     Sample *entries;       /* or NULL */
-    size_t mask, used;
-    uint64_t filter[FILTER_BITS / 64]; /* by address: where there is no bit, there is no sample */
+    size_t mask, used;     /* at most a quarter of the entries is used */
 } Samples;
-
-static inline size_t filter_bit(const void *key) {
-    return ((uintptr_t)key >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 55;
-}
 
 Group *sample_group(Tracer *tracer, long number);             /* NULL with an exception */
 int sample_set(Tracer *tracer, Group *group, double rate, int64_t budget);

@@ -370,10 +370,9 @@ static inline bool is_suspended(Tracer *tracer) {
     return data != NULL && data->suspended;
 }
 
-/* The id of a sample; 0: it is none. */
+/* The id of a sample; 0: the object is not a sample. */
 static inline Id sample_of(const Tracer *tracer, const PyObject *object) {
-    size_t bit = filter_bit(object);
-    if (!(tracer->samples.filter[bit / 64] >> bit % 64 & 1)) return 0;
+    if (tracer->samples.used == 0) return 0;
     for (size_t i = identity_slot(object, tracer->samples.mask);; i = (i + 1) & tracer->samples.mask) {
         const Sample *sample = &tracer->samples.entries[i];
         if (sample->key == object) return sample->id;

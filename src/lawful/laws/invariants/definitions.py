@@ -25,7 +25,7 @@ _PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\
 
 
 def compile(text: str, *, name: str = "<invariants>") -> InvariantLaw:
-    """The invariants in a TOML text. Raises LawError with everything that is wrong with them."""
+    """The invariants in a TOML text. Raises LawError with all errors."""
     if not isinstance(text, str):
         raise TypeError(f"a law is text, not {type(text).__name__}")
     return _TomlReader(text, name).law()
@@ -102,7 +102,7 @@ def _declared(properties: Sequence[Property], name: str) -> InvariantLaw:
 
 
 class _TomlReader:
-    """A TOML text, and what is wrong with it."""
+    """Reads a TOML text, and collects its errors."""
 
     def __init__(self, text: str, name: str) -> None:
         self._source = Source(text, name)
@@ -146,7 +146,7 @@ class _TomlReader:
         for key in data:
             meant = did_you_mean(key, (_TABLE,))
             hint = f"did you mean [[{meant}]]?" if meant else "a file of invariants has [[invariant]] tables only"
-            self._add("invariant-key", f"there is no {quoted(key)} in a file of invariants", self._top(key), hint)
+            self._add("invariant-key", f"unknown key {quoted(key)} in a file of invariants", self._top(key), hint)
         if isinstance(tables, dict):
             at = self._top(_TABLE)
             self._add("invariant-key", "each invariant is a table of its own", at, "write [[invariant]]")
@@ -154,7 +154,7 @@ class _TomlReader:
             isinstance(tables, list) and tables and all(isinstance(each, dict) for each in tables)
         ):
             hint = "each is a table: [[invariant]], class = '...', always = '...'"
-            self._add("invariant-none", "there is no invariant in this file", (0, 0), hint)
+            self._add("invariant-none", "this file has no invariant", (0, 0), hint)
         if self._found:
             raise self._error()
         found: list[dict[str, Any]] = tables
@@ -170,7 +170,7 @@ class _TomlReader:
             at = 0
         text = message[: place.start()] if place is not None else message
         hint = "an invariant is a table: [[invariant]], then lines such as always = 'o.count >= 0'"
-        self._add("invariant-toml", f"this is no TOML: {printable(text)}", (at, at), hint)
+        self._add("invariant-toml", f"this is not TOML: {printable(text)}", (at, at), hint)
         return self._error()
 
     def _properties(self, number: int, table: dict[str, Any]) -> list[Property]:
@@ -191,8 +191,8 @@ class _TomlReader:
         if make is None:
             meant = did_you_mean(str(kind), TEMPLATES)
             hint = f"did you mean {meant}?" if meant else f"there are {', '.join(TEMPLATES)}"
-            problem = Problem("invariant-unknown-kind", f"there is no ready-made {quoted(str(kind))}", "use", hint=hint)
-            self._report(number, problem)
+            message = f"unknown ready-made invariant {quoted(str(kind))}"
+            self._report(number, Problem("invariant-unknown-kind", message, "use", hint=hint))
             return []
         parameters = inspect.signature(make).parameters
         known = ["class" if key == "of" else key for key in parameters]
@@ -215,13 +215,13 @@ class _TomlReader:
             return []
 
     def _unknown_keys(self, number: int, table: dict[str, Any], known: Sequence[str], more: Sequence[str]) -> bool:
-        """Are there keys that mean nothing?"""
+        """Report unknown keys; are there any?"""
         unknown = [key for key in table if key not in known]
         for key in unknown:
             meant = did_you_mean(key, (*known, *more))
             hint = f"did you mean `{meant}`?" if meant else f"there are {', '.join(known)}"
             span = self._span(number, key, None, of_key=True)
-            self._add("invariant-key", f"there is no key {quoted(key)} here", span, hint)
+            self._add("invariant-key", f"unknown key {quoted(key)}", span, hint)
         return bool(unknown)
 
     def _error(self) -> LawSourceError:
@@ -243,7 +243,7 @@ class _TomlReader:
         return found.span(1) if found is not None else (0, 0)
 
     def _span(self, number: int, key: str, inner: Span | None, *, of_key: bool = False) -> Span:
-        """Where in the text a key's value is, or a part of it; if that is not to be found, its table."""
+        """The place of a key's value, or of a part of it; or else that of its table."""
         if number >= len(self._tables):
             return 0, 0
         text, (start, end) = self._source.text, self._tables[number]

@@ -34,7 +34,7 @@ _DATA: Final = ("args", "kwargs", "res")
 
 
 class NotYet(Exception):
-    """A value that the expression names is not known so far: there is no verdict, and nothing is wrong."""
+    """A value that the expression names is not known yet, so it has no verdict."""
 
 
 # What an expression over values of the wrong kinds can raise. It says nothing about the program.
@@ -87,7 +87,7 @@ class ExpressionError(Exception):
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression ready for use, and what it speaks of."""
+    """A compiled expression, and the names in it."""
 
     text: str
     tree: Tree
@@ -124,7 +124,7 @@ def parse(text: str, class_name: str) -> Expression:
     if not keys and not compiler.data:
         raise ExpressionError(
             "invariant-constant",
-            "this names no field and no call, so nothing that happens can change it",
+            "this names no field and no call, so no event can change it",
             (indent, len(flat.rstrip())),
             "fields are written o.name, calls called('name')",
         )
@@ -154,7 +154,7 @@ def _tree(flat: str, indent: int) -> ast.expr:
         end = indent + (error.end_offset or 0) - 1
         hint = "equality is ==" if "==" in (error.msg or "") or flat[at : at + 1] == "=" else _EXAMPLE
         raise ExpressionError(
-            "invariant-syntax", f"this is no expression: {error.msg}", _span(at, end, flat), hint
+            "invariant-syntax", f"this is not an expression: {error.msg}", _span(at, end, flat), hint
         ) from None
     except (ValueError, MemoryError, RecursionError) as error:
         message = f"this cannot be read: {error}"
@@ -231,11 +231,11 @@ class _Compiler(ast.NodeVisitor):
             return "result", (), None
         if node.id in _STATES:
             hint = f"its fields are written {node.id}.name"
-            raise ExpressionError("invariant-unsupported", "an object itself is no value", self._place(node), hint)
+            raise ExpressionError("invariant-unsupported", "an object itself is not a value", self._place(node), hint)
         if node.id in ("args", "kwargs"):
             index = "0" if node.id == "args" else "'name'"
             hint = f"one of them is {node.id}[{index}]"
-            raise ExpressionError("invariant-unsupported", "all arguments are no value", self._place(node), hint)
+            raise ExpressionError("invariant-unsupported", "all arguments are not one value", self._place(node), hint)
         missing = "calls are written with parentheses" if node.id in _FUNCTIONS else None
         raise self._unknown(node, node.id, (*_STATES, *_DATA), missing)
 
@@ -488,7 +488,7 @@ def _comparison(parts: tuple[Evaluate, ...], signs: tuple[str, ...]) -> Evaluate
 
 def _number(value: Any) -> Any:
     if not isinstance(value, int | float):
-        raise TypeError(f"{shown(value)} is no number")
+        raise TypeError(f"{shown(value)} is not a number")
     return value
 
 

@@ -71,7 +71,7 @@ class InvariantLaw(LawBase):
 def unpickle_law(
     rules: Sequence[tuple[Property, Mapping[str, str]]], name: str, source: str, part: bool
 ) -> InvariantLaw:
-    """A law from its pickled properties and their places: what is made of functions is compiled again."""
+    """A law from its pickled properties and their places; expressions, which are functions, are compiled again."""
     found = (replace(compiled(given), places=places) for given, places in rules)
     return InvariantLaw(tuple(found), name, source, part=part)
 

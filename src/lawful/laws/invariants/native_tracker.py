@@ -1,4 +1,4 @@
-"""One rule on the objects that it is about, with their state in the C core: what that asks for, and tells."""
+"""One rule and its objects, with their state in the C core."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class NativeTracker(Tracker):
         return self._core.take_ended()
 
     def observed(self) -> Observed:
-        core = self._core
-        return Observed(core.seen, self.judgements + core.judgements, core.timeless, core.now)
+        seen, judgements, timeless, now = self._core.observed()
+        return Observed(seen, self.judgements + judgements, timeless, now)
 
     # -- out and in -------------------------------------------------------------------------------
 
@@ -83,10 +83,10 @@ class NativeTracker(Tracker):
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         core = self._core
-        core.load(state["objects"], state["obligations"], self.unknown)
+        seen, _, timeless, now = state["observed"]
+        core.load(state["objects"], state["obligations"], self.unknown, seen, timeless, now)
         core.ended.extend(state["ended"])
         core.reports_ends = state["reports_ends"]
-        core.seen, _, core.timeless, core.now = state["observed"]
 
 
 def _step(parts: _Parts, target: ObjectId, number: int = 0) -> Step:

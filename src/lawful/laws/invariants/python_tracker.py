@@ -37,7 +37,7 @@ class _TrackedObject:
     snapshot: dict[str, Any] | None = None  # its values when a transition was last judged
 
     def saved(self) -> tuple[Any, ...]:
-        """Its fields, of which another one can be made."""
+        """Its fields, to make a copy."""
         return self.begun, self.over, self.broken, self.values, self.snapshot
 
 

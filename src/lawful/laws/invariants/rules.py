@@ -50,14 +50,14 @@ class Property:
                 yield key, text
 
     def given(self) -> dict[str, object]:
-        """All that was said, by the keys of the language."""
+        """Its values, by the keys of the language."""
         found = {each.name.rstrip("_"): getattr(self, each.name) for each in fields(self)}
         found = {"class": found.pop("class_name")} | found
         return {key: value for key, value in found.items() if value is not None}
 
     @property
     def title(self) -> str:
-        """What tells it from others in the same file."""
+        """A name that distinguishes it from others in the same file."""
         if self.name:
             return self.name
         if self.then is not None:
@@ -72,7 +72,7 @@ class Property:
 
 
 def class_name(of: object) -> str:
-    """The name of a class, with its module; what is no class is taken as its name."""
+    """The name of a class, with its module; a text is taken as the name."""
     if isinstance(of, type):
         return f"{of.__module__}.{of.__qualname__}" if of.__module__ != "builtins" else of.__qualname__
     return of if isinstance(of, str) else repr(of)
@@ -91,7 +91,7 @@ def _toml(value: object) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong with a property: under which key, and where in its text (None: the whole)."""
+    """An error in a property: under which key, and where in its text (None: the whole)."""
 
     slug: str
     message: str
@@ -261,11 +261,11 @@ def _check_class(name: object, found: _Problems) -> None:
         found.add("invariant-class", "class", "the class is missing", hint="class = 'module.Class'")
     elif not all(part.isidentifier() or part == "<locals>" for part in name.split(".")):
         hint = "a class is named with its module, as in app.models.Account"
-        found.add("invariant-class", "class", f"{quoted(name)} is no name of a class", hint=hint)
+        found.add("invariant-class", "class", f"{quoted(name)} is not the name of a class", hint=hint)
 
 
 def _check_shape(given: Property, found: _Problems) -> None:
-    """Does it say one thing, and all of it?"""
+    """Check that the keys together make one property."""
     kinds = [key for key in ("always", "next", "then") if getattr(given, key) is not None]
     if given.then is None and (given.when is not None or given.within is not None):
         key = "when" if given.when is not None else "within"
@@ -289,7 +289,7 @@ def _check_shape(given: Property, found: _Problems) -> None:
 
 
 def _check_uses(expressions: Mapping[str, Expression | None], found: _Problems) -> None:
-    """Are the names where they mean something?"""
+    """Check that names are used where they have a meaning."""
     on = expressions["on"]
     if on is not None and not on.acts:
         calls = "called('name'), returned('name'), raised('name'), created() or gone()"
@@ -323,10 +323,10 @@ def _seconds(key: str, value: object, found: _Problems) -> float | None:
     elif not isinstance(value, str):
         message = "a time is a number of seconds, or text"
     elif match is None:
-        message = f"{quoted(value)} is no time"
+        message = f"{quoted(value)} is not a time"
     elif unit not in _UNITS:
         meant = did_you_mean(unit, _UNITS)
-        message = f"there is no unit {quoted(unit)}"
+        message = f"unknown unit {quoted(unit)}"
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(_UNITS)}"
     else:
         seconds = float(match[1]) * _UNITS[unit]

@@ -1,4 +1,4 @@
-"""One rule on the objects that it is about: what its two trackers, in Python and in the C core, have in common."""
+"""One rule and its objects: the part that the trackers in Python and in the C core share."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class RuleViolation(NamedTuple):
     object: ObjectId
     expected: str
     note: str  # what was found in its place
-    about: Event  # what is to blame: for what did not come in time, that which asked for it
+    about: Event  # the event to blame; if something did not come in time, the event that asked for it
 
 
 class Observed(NamedTuple):
-    """What a tracker has met with."""
+    """Statistics of a tracker, for warnings."""
 
     seen: set[Key]
     judgements: int
@@ -41,17 +41,17 @@ class Observed(NamedTuple):
 
 
 class Tracker(ABC):
-    """One rule on the objects that it is about, whoever keeps them; and what its author should know."""
+    """Judges one rule on its objects, and warns its author."""
 
     def __init__(self, rule: Rule, violations: deque[RuleViolation]) -> None:
         self.rule = rule
         self.violations = violations  # of all rules, in the order in which they came up
-        self.unknown: dict[ObjectId, None] = {}  # objects of which something could not be judged
+        self.unknown: dict[ObjectId, None] = {}  # objects that could not be judged completely
         self.departed: dict[ObjectId, None] = {}  # those of them that are gone
         self.judgements = 0
         self.faults = 0
         self.first_fault = ""
-        # Is it so simple that whoever knows an object's fields has judged it, and whoever does not has not?
+        # Is an object judged exactly if all its fields are known?
         self.plain = rule.always is not None and rule.on is None and rule.from_ is None and rule.until is None
 
     # -- events and objects -----------------------------------------------------------------------
@@ -60,7 +60,7 @@ class Tracker(ABC):
     def take(self, event: Event, key: Key, number: int) -> None: ...
 
     def feed(self, events: list[Event], numbers: Sequence[int]) -> int:
-        """Take events up to one with which something is broken; its place, or -1."""
+        """Take events up to one that breaks the rule; its place, or -1."""
         for place, event in enumerate(events):
             self.take(event, key_of(event), numbers[place])
             if self.violations:
@@ -75,7 +75,7 @@ class Tracker(ABC):
     def follows(self, target: ObjectId) -> bool: ...
 
     def forget(self, target: ObjectId) -> bool:
-        """Stop following an object; was there something of it that could not be judged?"""
+        """Stop following an object; was something about it not judged?"""
         if not self.unknown and not self.departed:
             return False
         unknown = target in self.unknown or target in self.departed
@@ -89,7 +89,7 @@ class Tracker(ABC):
 
     @abstractmethod
     def take_ended(self) -> list[ObjectId]:
-        """Objects that came to the law's own end since this was last asked; to ask turns it on."""
+        """Objects that came to the law's own end since the last call. The first call turns this on."""
 
     @abstractmethod
     def observed(self) -> Observed: ...
@@ -152,10 +152,10 @@ class Tracker(ABC):
             if len(self.departed) > _MOST_DEPARTED:
                 del self.departed[next(iter(self.departed))]
 
-    # -- what its author should know --------------------------------------------------------------
+    # -- warnings ---------------------------------------------------------------------------------
 
     def remarks(self, ended: bool) -> Iterator[tuple[str, str]]:
-        """Slugs and what is to be said."""
+        """Warnings for the author of the rule: slugs and texts."""
         if self.faults:
             times = "once" if self.faults == 1 else f"{self.faults} times"
             yield "invariant-unknown", f"it could not be judged {times}, first {self.first_fault}"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from lawful.cli.trace import command
+from lawful.cli.main import cli
 from lawful.errors import TraceError
 
 EVENTS: list[dict[str, Any]] = [
@@ -32,7 +32,7 @@ def trace(tmp_path: Path) -> str:
 
 
 def run(*args: str, input: bytes | None = None) -> Result:
-    return CliRunner().invoke(command, args, input=input)
+    return CliRunner().invoke(cli, ["trace", *args], input=input)
 
 
 def lines(result: Result) -> list[Any]:
@@ -193,7 +193,7 @@ def test_a_bar_is_shown_on_a_terminal_when_it_takes_long(
     monkeypatch.setattr("lawful.cli.progress._DELAY", -1)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    command.main(["info", "--format", "json", trace], standalone_mode=False)
+    cli.main(["trace", "info", "--format", "json", trace], standalone_mode=False)
     captured = capsys.readouterr()
     assert json.loads(captured.out)["traces"][0]["events"] == 4
     assert "events" in captured.err

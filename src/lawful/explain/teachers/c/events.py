@@ -17,6 +17,7 @@ from lawful.explain.teachers.c.c_program import (
     CONDITIONS,
     EXITS,
     FAILURES,
+    CAssertion,
     CProgram,
     NodePlace,
     arguments,
@@ -148,14 +149,12 @@ def _expression(node: c_ast.Node, slot: str) -> Insert:
 def choose(
     program: CProgram,
     found: Sequence[EventCandidate],
-    *,
     target: str,
-    near: str,
-    line: int | None,
+    failing: CAssertion | None,
     among: Sequence[str],
-    kinds: Sequence[str] = (),
-    patterns: Sequence[str] = (),
-    most: int = MOST_EVENTS,
+    kinds: Sequence[str],
+    patterns: Sequence[str],
+    most: int,
 ) -> list[EventCandidate]:
     """The events: of these kinds, matching a pattern; without, the nearest to the error in the graph of calls."""
     unknown = [kind for kind in kinds if kind not in KINDS]
@@ -188,13 +187,13 @@ def choose(
         return alone
     if {one.kind for one in taken} == {"learn"}:
         return taken
-    distances = program.distances(near, among)
+    distances = program.distances(target if failing is None else failing.function, among)
 
     def distance(one: EventCandidate) -> tuple[int, int]:
         steps = distances.get(one.function, len(distances))
         if one.kind == "calls":
             steps = distances.get(one.label, steps + 1)
-        return steps, abs(one.line - line) if line is not None else 0
+        return steps, 0 if failing is None else abs(one.line - failing.line)
 
     labels = list(dict.fromkeys(one.label for one in sorted(taken, key=distance)))[:most]
     return [one for one in taken if one.label in labels]

@@ -111,17 +111,8 @@ def instrument(
     at_end = error == END
     failing = [] if error in (END, ABORTED) else chosen_assertions(program, among, error)
     found = events.candidates(program, among)
-    chosen = events.choose(
-        program,
-        found,
-        target=target,
-        near=failing[0].function if failing else target,
-        line=failing[0].line if failing else None,
-        among=among,
-        kinds=kinds,
-        patterns=patterns,
-        most=most,
-    )
+    nearest = failing[0] if failing else None
+    chosen = events.choose(program, found, target, nearest, among, kinds, patterns, most)
     writer = _Writer(program, target, at_end, error == ABORTED)
     places = {(one.file, one.line) for one in failing}
     alphabet = writer.alphabet(chosen, *(next(iter(places)) if len(places) == 1 else (None, None)))

@@ -105,18 +105,14 @@ typedef struct {
     Route known[ROUTES];
 } Dispatch;
 
-static PyObject *look_up(PyObject *dict, PyObject *key) { /* borrowed; NULL: not found, or an error */
-    return PyDict_GetItemWithError(dict, key);
-}
-
 /* The id of the object that an event happened to, borrowed; NULL: the event has none, or an error. */
 static PyObject *target_of(PyObject *event) {
-    return is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : look_up(event, text_targetId);
+    return is_lazy_event(event) ? lazy_event_target((LazyEvent *)event) : PyDict_GetItemWithError(event, text_targetId);
 }
 
 static PyObject *part_of(PyObject *event, PyObject *key) { /* the same of fields that not all events have */
     PyObject *fields = event_fields(event);
-    return fields == NULL ? NULL : look_up(fields, key);
+    return fields == NULL ? NULL : PyDict_GetItemWithError(fields, key);
 }
 
 static void route_clear(Route *route) {
@@ -284,7 +280,7 @@ static int note_thread(Dispatch *dispatch, PyObject *event) {
         if (((LazyEvent *)event)->thread > dispatch->brief_thread) dispatch->brief_thread = ((LazyEvent *)event)->thread;
         return 0;
     }
-    PyObject *thread = look_up(event, text_thread);
+    PyObject *thread = PyDict_GetItemWithError(event, text_thread);
     if (thread == NULL) return PyErr_Occurred() ? -1 : 0;
     if (thread == dispatch->most_thread || !PyLong_CheckExact(thread)) return 0;
     int more = dispatch->most_thread == NULL ? 1 : PyObject_RichCompareBool(thread, dispatch->most_thread, Py_GT);
@@ -303,7 +299,7 @@ static bool has_law(PyObject *laws, PyObject *law) {
 /* These laws have seen this object. */
 static int note_object(PyObject *seen, PyObject *id, PyObject *laws) {
     if (!is_id(id)) return 0;
-    PyObject *before = look_up(seen, id);
+    PyObject *before = PyDict_GetItemWithError(seen, id);
     if (before == NULL) return PyErr_Occurred() ? -1 : PyDict_SetItem(seen, id, laws);
     if (before == laws || !PyTuple_CheckExact(before)) return 0;
     Py_ssize_t news = 0, count = PyTuple_GET_SIZE(before);
@@ -322,7 +318,8 @@ static int note_object(PyObject *seen, PyObject *id, PyObject *laws) {
 
 static int note_task(PyObject *seen, PyObject *event, PyObject *laws) {
     if (is_lazy_event(event) && ((LazyEvent *)event)->task == 0) return 0;
-    PyObject *id = is_lazy_event(event) ? PyLong_FromUnsignedLongLong(((LazyEvent *)event)->task) : Py_XNewRef(look_up(event, text_task));
+    PyObject *id = is_lazy_event(event) ? PyLong_FromUnsignedLongLong(((LazyEvent *)event)->task)
+                                        : Py_XNewRef(PyDict_GetItemWithError(event, text_task));
     int failed = id == NULL ? (PyErr_Occurred() ? -1 : 0) : note_object(seen, id, laws);
     Py_XDECREF(id);
     return failed;
@@ -352,7 +349,7 @@ static int note_objects(PyObject *seen, PyObject *event, PyObject *laws) {
 /* The end of an object goes to the laws that have seen it, and to those that it may concern all the same. A law may stop
    ignoring such ends when it judges other events of the batch. */
 static int dispatch_end(Dispatch *dispatch, Route *route, PyObject *target, PyObject *number, PyObject *event) {
-    PyObject *laws = look_up(dispatch->seen, target);
+    PyObject *laws = PyDict_GetItemWithError(dispatch->seen, target);
     if (laws == NULL && PyErr_Occurred()) return -1;
     bool known = laws != NULL;
     if (known) {
@@ -383,8 +380,8 @@ static int dispatch_event(Dispatch *dispatch, PyObject *event, long long at) {
         return -1;
     }
     if (note_thread(dispatch, event) < 0) return -1;
-    PyObject *kind = brief ? event_kinds[brief->kind] : look_up(event, text_event);
-    PyObject *name = brief ? brief->name : look_up(event, text_name);
+    PyObject *kind = brief ? event_kinds[brief->kind] : PyDict_GetItemWithError(event, text_event);
+    PyObject *name = brief ? brief->name : PyDict_GetItemWithError(event, text_name);
     if (PyErr_Occurred()) return -1;
     if (name == Py_None) name = NULL;
     if (kind == NULL || !PyUnicode_CheckExact(kind) || (name != NULL && !PyUnicode_CheckExact(name))) {
@@ -465,7 +462,7 @@ typedef struct {
 /* An id that an event mentions: 0 if its object is not there, or Python has to decide; -1: error */
 static int find_object(Found *found, PyObject *id) {
     if (!PyLong_CheckExact(id) && !PyUnicode_CheckExact(id)) return !PyLong_Check(id) && !PyUnicode_Check(id);
-    PyObject *events = look_up(found->objects, id);
+    PyObject *events = PyDict_GetItemWithError(found->objects, id);
     if (events == NULL || !PyList_CheckExact(events)) return PyErr_Occurred() ? -1 : 0;
     for (int i = 0; i < found->count; i++)
         if (found->lists[i] == events) return 1;
@@ -497,7 +494,7 @@ static bool is_message(PyObject *kind) {
 /* An object is gone, and nobody will ask for its events any more. Returns what `keep_entry` returns. */
 static int forget_object(PyObject *event, PyObject *objects) {
     PyObject *target = lazy_event_target((LazyEvent *)event);
-    PyObject *events = target == NULL ? NULL : look_up(objects, target);
+    PyObject *events = target == NULL ? NULL : PyDict_GetItemWithError(objects, target);
     if (events == NULL) return PyErr_Occurred() ? -1 : 0;
     return PyDict_DelItem(objects, target) < 0 ? -1 : 1;
 }
@@ -505,7 +502,8 @@ static int forget_object(PyObject *event, PyObject *objects) {
 /* Makes room for an object that comes up for the first time in a lazy event, if `room` objects are not there yet. */
 static int add_object(PyObject *event, PyObject *objects, Py_ssize_t room) {
     PyObject *target = lazy_event_target((LazyEvent *)event);
-    if (target == NULL || PyDict_GET_SIZE(objects) >= room || look_up(objects, target) != NULL) return PyErr_Occurred() ? -1 : 0;
+    if (target == NULL || PyDict_GET_SIZE(objects) >= room || PyDict_GetItemWithError(objects, target) != NULL)
+        return PyErr_Occurred() ? -1 : 0;
     PyObject *events = PyErr_Occurred() ? NULL : PyList_New(0);
     int result = events == NULL ? -1 : PyDict_SetItem(objects, target, events);
     Py_XDECREF(events);
@@ -519,7 +517,7 @@ static int keep_entry(PyObject *entry, PyObject *objects, PyObject *plain, Py_ss
     bool brief = event != NULL && is_lazy_event(event);
     if (event == NULL || (!deferred && !brief && !PyDict_Check(event))) return 0;
     if (brief && !keeps_gone && ((LazyEvent *)event)->kind == KIND_GONE) return forget_object(event, objects);
-    PyObject *kind = deferred ? NULL : brief ? event_kinds[((LazyEvent *)event)->kind] : look_up(event, text_event);
+    PyObject *kind = deferred ? NULL : brief ? event_kinds[((LazyEvent *)event)->kind] : PyDict_GetItemWithError(event, text_event);
     if (!deferred && (kind == NULL || !PyUnicode_CheckExact(kind))) return PyErr_Occurred() ? -1 : 0;
     int done = deferred ? 0 : PySet_Contains(plain, kind);
     Found found = {.objects = objects};
@@ -527,7 +525,7 @@ static int keep_entry(PyObject *entry, PyObject *objects, PyObject *plain, Py_ss
         PyObject *group = deferred_event_group(event);
         done = group == NULL ? -1 : find_object(&found, group);
     } else if (done == 0 && is_message(kind)) { /* these are kept by their group alone */
-        PyObject *group = look_up(event, text_groupId);
+        PyObject *group = PyDict_GetItemWithError(event, text_groupId);
         if (group == NULL) return PyErr_Occurred() ? -1 : 0;
         done = PyLong_CheckExact(group) || PyUnicode_CheckExact(group) ? find_object(&found, group) : 0;
     } else {

@@ -81,7 +81,7 @@ class _Compiler:
                 owner = self.grammar.nonterminals[nonterminal]
                 names = tuple(f"{owner}.{attribute}" for attribute in self.grammar.inherited[nonterminal])
             else:
-                names = tuple(self._name(rule, ref) for ref in rule.kept(position))
+                names = tuple(self._name(rule, ref) for ref in rule.kept[position])
             state = State(key[0], position, nonterminal, waits, names, self._ending(rule, position, nonterminal, waits))
             self.compiled.states.append(state)
             self.compiled.table += [NO_STEP] * self.compiled.columns
@@ -148,13 +148,13 @@ class _Compiler:
         return self._add(walk)
 
     def _from_rule(self, rule: Rule, position: int, terminal: int) -> int:
-        kept = rule.kept(position)
+        kept = rule.kept[position]
         walk = _Walk(self, terminal, len(kept), 0)
         walk.run(rule, position, {ref: Register(index) for index, ref in enumerate(kept)}, arrived=True)
         return self._add(walk)
 
     def _resume(self, rule: Rule, position: int) -> int:
-        kept = rule.kept(position)
+        kept = rule.kept[position]
         results = self.grammar.synthesised[~rule.symbols[position]]
         walk = _Walk(self, None, len(kept), len(results))
         values: Values = {ref: Register(index) for index, ref in enumerate(kept)}
@@ -305,7 +305,7 @@ class _Walk:
 
     def _frame(self, rule: Rule, position: int, values: Values, waits: bool) -> NewFrame:
         state = self.compiler._state(rule, position, rule.head, waits)
-        return NewFrame(state, tuple(self.code.set(values[ref]) for ref in rule.kept(position)))
+        return NewFrame(state, tuple(self.code.set(values[ref]) for ref in rule.kept[position]))
 
     def _stop(self, *frames: NewFrame) -> None:
         below = [self._frame(rule, position, values, False) for rule, position, values in self.above]

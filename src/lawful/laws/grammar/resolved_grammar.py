@@ -102,12 +102,9 @@ class Rule:
     results: tuple[Term, ...]  # the head's synthesised attributes
     alternative: Alternative
 
-    def kept(self, position: int) -> tuple[Ref, ...]:
-        """The values that must be kept while the symbol at this position comes."""
-        return self._kept[position]
-
     @cached_property
-    def _kept(self) -> tuple[tuple[Ref, ...], ...]:
+    def kept(self) -> tuple[tuple[Ref, ...], ...]:
+        """The values that must be kept while each symbol comes."""
         found: list[tuple[Ref, ...]] = []
         wanted = {ref for term in self.results for ref in refs(term)}
         for position in range(len(self.symbols) - 1, -1, -1):

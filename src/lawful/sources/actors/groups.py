@@ -101,7 +101,7 @@ class Groups:
             binding: re.compile(translate(binding.target)).match for _, binding in self._bindings.get("task", ())
         }
         self._coroutines: WeakTable[dict[tuple[str, str], frozenset[Binding]]] = WeakTable()
-        self._of_tasks: WeakTable[Party] = WeakTable()
+        self.parties: WeakTable[Party] = WeakTable()  # of tasks; the C core reads it
         self._of_objects: WeakTable[Party] = WeakTable()
         self._of_modules: dict[str, Party | None] = {}
         self._threads: dict[int, tuple[Any, Party]] = {}
@@ -164,11 +164,6 @@ class Groups:
         return party
 
     @property
-    def parties(self) -> WeakTable[Party]:
-        """The groups of known tasks."""
-        return self._of_tasks
-
-    @property
     def matches(self) -> tuple[Callable[[str], Any], ...]:
         """Functions that say whether the name of a task puts it into a group."""
         return tuple(self._matches.values())
@@ -183,7 +178,7 @@ class Groups:
 
     def of_task(self, task: Any) -> Party:
         """The group of an asyncio task. All tasks that run methods of one object are one group."""
-        known = self._of_tasks.get(task)
+        known = self.parties.get(task)
         if known is not None:
             return known
         try:
@@ -208,7 +203,7 @@ class Groups:
             if owner is not None:
                 known = self._of_objects.get(owner)
                 party = self._of_objects.put(owner, party) if known is None or known.names != party.names else known
-        return self._of_tasks.put(task, party)
+        return self.parties.put(task, party)
 
     def _by_coroutine(self, qualified: str, frame: FrameType | None, owner: Any) -> frozenset[Binding]:
         """The bindings of tasks of a coroutine function. A program has few of these, and many tasks."""

@@ -57,7 +57,7 @@ class MessageSpecs:
     def __init__(self, laws: Iterable[Any], main: str | None) -> None:
         self._main = main
         self._classes: WeakTable[dict[str, bool]] = WeakTable()
-        self._by_name: dict[str, tuple[MessageSpec, ...]] = {}  # as the program spells them
+        self.by_name: dict[str, tuple[MessageSpec, ...]] = {}  # results of `of`, which the C core reads
         self.by_method: dict[str, tuple[MessageSpec, ...]] = {}
         for law in views(laws):
             for message in law.view.messages:
@@ -79,18 +79,13 @@ class MessageSpecs:
         self.groups = frozenset(spec.group for spec in everything if spec.group is not None)
         self.outside = frozenset(spec.owner for spec in everything if spec.direction == "send" and not spec.reply)
 
-    @property
-    def by_name(self) -> dict[str, tuple[MessageSpec, ...]]:
-        """The results of `of` so far, for the C core."""
-        return self._by_name
-
     def of(self, name: str) -> tuple[MessageSpec, ...]:
         """The messages that may be meant by a name."""
-        found = self._by_name.get(name)
+        found = self.by_name.get(name)
         if found is None:
-            if len(self._by_name) >= _MOST_NAMES:
-                self._by_name.clear()
-            found = self._by_name[name] = self.by_method.get(plain(name), ())
+            if len(self.by_name) >= _MOST_NAMES:
+                self.by_name.clear()
+            found = self.by_name[name] = self.by_method.get(plain(name), ())
         return found
 
     def is_class(self, owner: str, kind: type) -> bool:

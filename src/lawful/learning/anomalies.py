@@ -1,4 +1,4 @@
-"""Few, ranked and explained: from broken rules to what a developer is shown."""
+"""From broken rules to anomalies: few, ranked and explained."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lawful.learning.window_protocol import (
 
 
 class _BrokenRule(NamedTuple):
-    """A broken rule, one way in which it is broken, and what that is worth."""
+    """A broken rule, one way in which it is broken, and its score."""
 
     candidate: Candidate
     pair: Pair
@@ -79,7 +79,7 @@ def _cases(view: LearnerView, candidates: Iterable[Candidate], least: float) -> 
                 examples=tuple(each for each in ending.examples if each.object not in late.objects)
             )
         if ending is None or not ending.examples:
-            continue  # there is nothing to show
+            continue  # without an example nothing can be shown
         if not news and ranking.needless(view, candidate, violation):
             continue
         evidence = ranking.weigh(view, candidate, pair, counts, ending, violation, late)

@@ -1,4 +1,4 @@
-"""What it is worth that a rule about whole histories is broken: a score from counts, places and names."""
+"""Scores of broken rules about whole histories, from counts, places and names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TriedRule(NamedTuple):
 
 
 class BrokenHistoryRule(NamedTuple):
-    """A broken rule, one way in which it is broken, and what that is worth."""
+    """A broken rule, one way in which it is broken, and its score."""
 
     key: Key
     others: tuple[int, ...]
@@ -106,7 +106,7 @@ class HistoryScores:
         )
 
     def _discount(self, tried: TriedRule, news: bool | None, good_places: set[int], bad_places: set[int]) -> float:
-        """A factor up to 1: what speaks against a mistake beside the counts."""
+        """A factor up to 1, for all that speaks against a mistake except the counts."""
         key, others, breach = tried[:3]
         factor = 1.0
         if not news:

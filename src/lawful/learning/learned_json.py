@@ -1,4 +1,4 @@
-"""What a learner knows, in JSON types: for reports, the dashboard and programs."""
+"""A learner in JSON types: for reports, the dashboard and programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def learner_json(learner: Learner) -> dict[str, Any]:
-    """All of it. The first four keys are what programs can rely on."""
+    """The whole learner. Programs can rely on the first four keys."""
     found, window, numbering = learner.anomalies(), learner.window, learner.numbering
     parameters = learner.parameters
     return {

@@ -19,7 +19,7 @@ from lawful.learning.window_protocol import (
 
 @dataclass(slots=True)
 class _Open:
-    """An object from which more may come."""
+    """The history of an object, which may go on."""
 
     object: int
     slot: int
@@ -47,7 +47,7 @@ class _Ended:
 
 
 class ObjectHistories:
-    """What every object met in its history, however far apart.
+    """The events of every object, however far apart.
 
     A history begins with an object's first event and ends with the stream. To bound memory, histories of objects that
     have not been in the window for long end earlier, if there are too many.

@@ -1,7 +1,6 @@
 """How much a broken rule deserves a look: a score from counts and places.
 
-What names look like counts where there are many rules, see `trust`: of a hundred that are kept by chance some are
-broken by chance.
+Names count where there are many rules, see `trust`: of a hundred rules that hold by chance, some are broken by chance.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from lawful.learning.violation_kinds import BOTH, Breach, ViolationKind
 from lawful.learning.window_protocol import Candidate, Counts, Ending, Example, Pair, Word
 
 BAR = 0.45
-"""What scores less is not reported, however few anomalies there are.
+"""Anomalies with lower scores are not reported, however few there are.
 
-Five places that keep a rule, and one that does not, are enough if nothing else speaks against it; so is one place where
-it was kept forty times. It was chosen on the traces of fourteen test suites, where it leaves between none and
-eighteen anomalies, four or five on average.
+Five places that keep a rule and one that breaks it are enough, if nothing else speaks against it; so is one place that
+kept it forty times. The value was chosen on the traces of fourteen test suites, where it leaves at most eighteen
+anomalies, four or five on average.
 """
 
 MOST_SCENARIOS = 8  # that an anomaly shows
@@ -44,7 +43,7 @@ RAISED = 0.4  # what failed need not be finished
 CHANGE = 0.9  # of a place: it may be meant
 _OLD = 0.4  # of the part above the bar, if earlier runs of the program did the same
 OLD_BAR = BAR + _OLD * 0.05
-"""The bar for what earlier runs did as well and did not tell: a little higher, or it would come and go by chance."""
+"""The bar for anomalies that earlier runs had and did not report: higher, or they would come and go by chance."""
 
 ELSEWHERE = 0.85  # who uses the object at many places never writes the second event: it is done at one place for all
 _LOOP = 0.7  # of a place, for each power of ten of uses there
@@ -71,7 +70,7 @@ class Evidence(NamedTuple):
 
 
 def bound(kept: float, total: float) -> float:
-    """What a share surely is, of which `kept` of `total` were seen: Wilson's lower bound."""
+    """Wilson's lower bound of a share of which `kept` of `total` were seen."""
     if total <= 0:
         return 0.0
     share = kept / total
@@ -82,7 +81,7 @@ def bound(kept: float, total: float) -> float:
 
 
 def places_with_loops(places: int, kept: int) -> float:
-    """Someone wrote each place; that a loop went through it a thousand times proves little more."""
+    """The number of places, and a little more for those that ran often: a loop adds little evidence."""
     return places * (1 + _LOOP * log10(max(1.0, kept / max(1, places))))
 
 
@@ -118,13 +117,13 @@ def adjusted_by_earlier_runs(value: float, news: bool | None) -> float:
 
 
 def of_change(evidence: Evidence, trusted: float) -> float:
-    """What it is worth that a rule is broken at a place where earlier runs kept it. The share is that of all places."""
+    """The score of a rule that is broken at a place where earlier runs kept it. The share is that of all places."""
     share = evidence.kept / max(1, evidence.kept + evidence.broken)
     return CHANGE * (0.5 + 0.5 * share) * _BREACH[evidence.breach] * sqrt(trusted)
 
 
 def trust(view: LearnerView, first: int, second: int) -> float:
-    """What a rule about two events is worth by their names: most, if they say that something begins or ends."""
+    """A factor for a rule, by the names of its events: 1 if both say that something begins or ends."""
     telling = _tells(view.words[first]) + _tells(view.words[second])
     return 1 - view.doubt * (1.0, _HALF_DOUBT, 0.0)[telling]
 
@@ -175,7 +174,7 @@ def _possible(a: Word, b: Word, violation: ViolationKind, final: bool) -> bool:
 
 
 def needless(view: LearnerView, candidate: Candidate, violation: ViolationKind) -> bool:
-    """Is only something missing before an end that needs nothing?"""
+    """Is the missing event one that an end does not need before it?"""
     a, b = view.assigned(candidate.first, candidate.second, candidate.rule)
     return violation == (Breach.MISSING, 0) and vocabulary.needless(view.words[a], view.words[b])
 
@@ -262,9 +261,9 @@ def weigh(
     violation: ViolationKind,
     late: LateEvents,
 ) -> Evidence:
-    """All that is known about a rule and an ending that breaks it. Objects that are late prove nothing.
+    """The evidence about a rule and an ending that breaks it. Objects that are late do not count.
 
-    Nor do earlier runs of the program that broke it alike: they went the same ways, and are no further witnesses.
+    Nor do earlier runs that broke it alike: they did the same, and add no evidence.
     """
     rule, product = candidate.rule, view.product
     kept = idle = known = unknown = 0

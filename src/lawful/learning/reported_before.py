@@ -1,4 +1,4 @@
-"""What earlier runs have reported: an anomaly that they had at the same place, too, is known, and not new.
+"""Reports of earlier runs: an anomaly that they reported at the same place is known, and not new.
 
 An anomaly is known by the events of its rule and by the functions that it is in: lines move, and of several rules that
 are broken for one cause now this one speaks and now that one.
@@ -21,11 +21,11 @@ class ReportKey(NamedTuple):
     a: str  # labels, in alphabetical order
     b: str
     file: str
-    function: str  # nothing, if nobody knows
+    function: str  # empty if unknown
 
 
 class ReportRecord(NamedTuple):
-    """What one run has to say of itself to later ones."""
+    """The reports of one run, for later ones."""
 
     new: Mapping[ReportKey, int]  # at how many lines of the function
     again: Collection[ReportKey]  # earlier runs had it, too
@@ -36,7 +36,7 @@ FunctionOf = Callable[[str | None, int | None], str]
 
 
 class ReportedBefore:
-    """What earlier runs have reported, and where functions are now."""
+    """The reports of earlier runs, and where functions are now."""
 
     def __init__(self, reported: Mapping[ReportKey, int], function: FunctionOf) -> None:
         self._reported = reported
@@ -46,7 +46,7 @@ class ReportedBefore:
         """Those that are new, and those that earlier runs had.
 
         They had them at all of their places, and at as many lines of each function. If there are more now, what has
-        changed is what is new. What they did as well and did not report must score more, and is in neither otherwise.
+        changed is new. An anomaly that they had and did not report needs a higher score, or it is in neither list.
         """
         taken: dict[ReportKey, set[Site]] = defaultdict(set)
         known = {id(each) for each in sorted(anomalies, key=lambda each: each.changed) if self._knows(each, taken)}
@@ -69,7 +69,7 @@ class ReportedBefore:
     def report_record(
         self, new: Iterable[Anomaly], known: Iterable[Anomaly], files: Collection[str | None]
     ) -> ReportRecord:
-        """What later runs have to know of these anomalies, the rules included that are broken for the same cause."""
+        """A record of these anomalies for later runs, with all rules that are broken for the same cause."""
         fresh, again = self._keys_of(new), self._keys_of(known)
         lines = {key: len(sites | again.get(key, set())) for key, sites in fresh.items()}
         return ReportRecord(lines, again.keys(), files)

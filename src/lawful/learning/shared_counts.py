@@ -1,4 +1,4 @@
-"""Arithmetic on what learners have counted: sums, differences, and the same under other lists of templates."""
+"""Arithmetic on the counts of learners: sums, differences, and the same under other lists of templates."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _moved(rules: int, numbers: Sequence[int]) -> int:
 
 
 def minus(counted: Iterable[SharedPair], others: Iterable[SharedPair]) -> Iterator[SharedPair]:
-    """What is left of counts without those of some runs that are in them."""
+    """Counts without those of some of their runs."""
     less: dict[tuple[str, str], SharedPair] = {}
     for known in others:
         less[known.first.label, known.second.label] = known
@@ -70,7 +70,7 @@ def minus(counted: Iterable[SharedPair], others: Iterable[SharedPair]) -> Iterat
 
 
 def histories_minus(histories: Iterable[SharedHistory], others: Iterable[SharedHistory]) -> Iterator[SharedHistory]:
-    """What is left of histories without those of some runs that are among them."""
+    """Histories without those of some of their runs."""
     less: dict[tuple[object, ...], SharedHistory] = {_history_key(history): history for history in others}
     for history in histories:
         other = less.get(_history_key(history))

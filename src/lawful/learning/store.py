@@ -110,7 +110,7 @@ class Store(Database):
         return bool(self._rows("SELECT 1 FROM runs WHERE id = ?", (run,)))
 
     def known(self, templates: Sequence[str]) -> list[SharedPair]:
-        """The sums of all that was counted with all of these templates, in the order of the labels."""
+        """The sums of all counts made with all of these templates, in the order of the labels."""
         sums: dict[tuple[Word, Word], PairSum] = {}
         with self._reading():
             for number, text in self._rows("SELECT id, templates FROM template_sets ORDER BY templates"):
@@ -209,7 +209,7 @@ class Store(Database):
         reported: ReportRecord | None = None,
         novelty: Mapping[Word, bool] = MappingProxyType({}),
     ) -> None:
-        """Add what these runs have counted, and what they have reported: all or, if something goes wrong, nothing."""
+        """Add the counts and reports of these runs: all of them or, after an error, none."""
         with self._writing() as connection:
             writer = StoreWriter(connection)
             self._add_runs(connection, runs)
@@ -221,7 +221,7 @@ class Store(Database):
             writer.add_novelty({word: (1, int(new)) for word, new in novelty.items()})
 
     def merge(self, others: Sequence[Store]) -> None:
-        """Add all that the other stores have."""
+        """Add the contents of the other stores."""
         with self._writing() as connection:
             writer = StoreWriter(connection)
             for other in others:

@@ -13,13 +13,13 @@ from lawful.learning.shared_counts import renumbered
 from lawful.learning.window_protocol import SharedHistory, SharedPair, Site, Word
 
 REPORTED = "run, a, b, file, function, lines, missed"
-"""The columns of what runs have reported."""
+"""The columns of reported anomalies."""
 
 _MOST_LINE = 1 << 63
 
 
 class StoreWriter:
-    """Words and places have numbers in a store, which are asked for once."""
+    """Adds rows. It looks up the number of each word and place once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -62,11 +62,11 @@ class StoreWriter:
             )
 
     def add_reported(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Add what runs have reported: the columns are `REPORTED`."""
+        """Add reported anomalies, with the columns `REPORTED`."""
         self._connection.executemany(f"INSERT INTO told ({REPORTED}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def age(self, reported: ReportRecord) -> None:
-        """What did not come up in a run of its file was missed once more."""
+        """Count the runs in which a reported anomaly of their files did not come up."""
         files = [(encodable(file or ""),) for file in reported.files]
         self._connection.executemany("UPDATE told SET missed = missed + 1 WHERE file = ?", files)
         self._connection.executemany(

@@ -39,7 +39,7 @@ class Tuner:
     """Brings the objective, `budget - anomalies`, to zero.
 
     The values it starts with are the loosest ones it ever uses: they are meant to admit many rules, and if a program
-    has fewer anomalies than the budget allows, weaker evidence would only flood the user with what is none.
+    has fewer anomalies than the budget allows, weaker evidence would only add false ones.
     The paper moves a variable up or down by its power alone. Here the strategy knows which way is stricter, and
     that settles the direction: the number of anomalies also grows with the program's run, and a tuner that takes this
     for the effect of its last move would loosen what it should tighten. The power says which variable, and how far.
@@ -64,7 +64,7 @@ class Tuner:
         return dict(self._values)
 
     def set(self, name: str, value: float) -> None:
-        """The user's own value. From now on it is the loosest one."""
+        """Set a value for the user. From now on it is the loosest one."""
         self._values[name] = self._loosest[name] = self.strategy.threshold(name).check(value)
         self._last_anomalies = None  # what happens next is not the effect of the last move alone
 

@@ -22,7 +22,7 @@ class Breach(Enum):
     FIRST = "first"  # it comes first, where the other must
     LAST = "last"  # it comes last, where the other must
     AGAIN = "again"  # it comes twice in a row, where that cannot be
-    OTHER = "other"  # none of these: only a pattern of the user's own can be broken so
+    OTHER = "other"  # none of these: only the user's own patterns can be broken so
 
     __hash__ = object.__hash__  # that of enums is Python code, and these are looked up with every broken rule
 

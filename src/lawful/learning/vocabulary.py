@@ -79,9 +79,9 @@ def exits(word: Word) -> bool:
 
 
 def needless(before: Word, end: Word) -> bool:
-    """Does an end need nothing before it? What was never begun can be ended: that fails, or does no harm.
+    """Does an end need nothing before it? To end something that never began fails, or does no harm.
 
-    Only what is given back was taken, each time.
+    But whatever is released was acquired before, each time.
     """
     owed = {_OWED[part] for part in _parts(end.name) if part in _OWED}
     return ends(end) and owed.isdisjoint(_parts(before.name))

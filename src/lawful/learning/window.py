@@ -57,7 +57,7 @@ class _Run:
 
 @dataclass(slots=True)
 class _Scenario:
-    """Of a pair, for one object. While it is no more than a run of one event, it is not written down."""
+    """Of a pair, for one object. A scenario of one event alone has no record: it is a run."""
 
     pair: _Pair
     state: int

@@ -53,7 +53,7 @@ typedef struct {
     uint64_t object;
 } LearnEvent;
 
-/* Room for one more in an array that doubles, from `least` on. false: no memory. */
+/* Makes room for one more in an array that doubles, beginning with `least`. false: no memory. */
 static inline bool array_grow(void **array, size_t *room, size_t least, size_t each) {
     size_t more = *room ? 2 * *room : least;
     void *larger = realloc(*array, more * each);
@@ -135,7 +135,7 @@ typedef struct {
     uint32_t events[MOST_TRAIL][2]; /* name and site */
 } Trail;
 
-/* One line of the cache: as long as scenarios come from a few places, nothing else is touched. */
+/* One cache line: while scenarios come from a few places, nothing else is touched. */
 #define RECENT_SITES 4
 typedef struct {
     uint64_t count, first;
@@ -154,7 +154,7 @@ typedef struct {
 #define FEW_KINDS 24 /* kinds of endings whose number is kept in the pair: a search costs 18 % of learning from bursts */
 #define LINE 64 /* bytes of the cache */
 
-/* The second half is all that most scenarios touch. */
+/* Most scenarios touch only the second half. */
 typedef struct {
     uint32_t first, second;
     uint64_t created;
@@ -174,7 +174,7 @@ typedef struct {
     uint16_t touched_count, position;
 } Usage;
 
-/* What of a usage changes with every run. Two are one line of the cache. */
+/* The part of a usage that changes with every run. Two fit into a cache line. */
 typedef struct {
     uint64_t hash, last, count;
     uint32_t number;          /* from 1, or 0: the place is free */
@@ -217,7 +217,7 @@ typedef struct {
     uint8_t hints[HISTORY_HINTS];  /* by the lower bits of a name: where its event may be */
     HistoryEvent inline_events[INLINE_HISTORY_EVENTS];
 } History;
-#define NO_NAME UINT32_MAX      /* of an event that there is not: a hint may lead to it */
+#define NO_NAME UINT32_MAX      /* of an unused event, to which a hint may lead */
 
 #define HISTORY_BLOCK 1024
 
@@ -305,7 +305,7 @@ typedef struct {
 
 /* ---- what has happened before (step_cache.c) ------------------------------------------------------------------------------------ */
 
-/* A number that changes each time when a step is taken again. */
+/* A count that changes whenever a step is taken. */
 typedef struct {
     union {
         Pair *pair;
@@ -317,17 +317,17 @@ typedef struct {
 } Effect;
 enum { EFFECT_LAST, EFFECT_ENDED = 16, EFFECT_USED };
 
-/* An event leaves. Two are one line of the cache. */
+/* A step in which an event leaves. Two fit into a cache line. */
 typedef struct {
-    uint64_t *alone;          /* of the event: what counts the run that is over; if none is, nobody looks there */
+    uint64_t *alone;          /* the counter of the run that is over, or `nowhere` */
     uint32_t to;
-    uint32_t count, last;     /* how often it was taken since all was settled; when, from then on */
+    uint32_t count, last;     /* how often it was taken, and when last, since `since` */
     uint32_t effects;         /* the first of them */
     uint32_t name;
     uint32_t worth;           /* the saving each time it is found, as `credit` counts */
 } CachedStep;
 
-/* Where steps are found. Those of events that come have neither places nor effects: it is all there is to them. */
+/* A place in the table of steps. A step in which an event comes has neither a place in the source nor effects. */
 typedef struct {
     uint64_t from;            /* the state, and the name of the event; 0: the place is free */
     uint32_t site;            /* if it leaves */
@@ -376,8 +376,8 @@ typedef struct LearnChunk {
     LearnEvent events[];
 } LearnChunk;
 #define CHUNK_EVENTS 4096
-#define CHUNKS_AT_ONCE 4      /* as many wait until the thread is woken for them, or somebody waits for it */
-#define MOST_CHUNKS 64        /* that may wait: a program that is quicker than we are waits then */
+#define CHUNKS_AT_ONCE 4      /* so many wait before the thread is woken for them */
+#define MOST_CHUNKS 64        /* that may wait; then the program waits for the thread */
 
 typedef struct Window {
     PyObject_HEAD
@@ -417,7 +417,7 @@ typedef struct Window {
     pthread_cond_t arrived, taken_away;
     LearnChunk *waiting, *last_waiting, *spare_chunks;
     int waiting_count;
-    int patient, idlers;      /* threads that wait until there are fewer of them, or until all is worked off */
+    int patient, idlers;      /* threads that wait for room, or until all events are taken in */
     uint64_t handed, worked;  /* events handed over, and of those what is in the window or through it */
     uint64_t tick_every;
     bool threaded, stopping, tick_due;
@@ -428,14 +428,14 @@ typedef struct Window {
 
 extern PyTypeObject WindowType;
 
-extern Pair pair_pruned;      /* stands for every pair that was */
+extern Pair pair_pruned;      /* stands for every pruned pair */
 
-/* So many events. Up to `seen` of them there are already: what they need comes into the cache. -1: no memory. */
+/* Takes `count` events in, and prefetches for those up to `seen`. -1: no memory. */
 int window_take(Window *window, const LearnEvent *events, size_t count, size_t seen);
 int window_drain(Window *window);
 int window_resize(Window *window, size_t size);
-void window_forget(Window *window, const Pair *pair); /* its scenarios */
-int window_interrupt_runs(Window *window, Pair *pair); /* a new pair: what runs now began without it */
+void window_forget(Window *window, const Pair *pair); /* drops its scenarios */
+int window_interrupt_runs(Window *window, Pair *pair); /* a new pair does not count present runs */
 void window_free(Window *window);
 
 int subject_room(Subject *subject, int count); /* for so many names. -1: no memory */
@@ -456,23 +456,23 @@ static inline uint32_t cache_find(const StepTable *table, uint64_t from, uint32_
 }
 
 static inline bool cache_rests(StepCache *cache) { return cache->credit < 0 && ++cache->rested < cache->resting; }
-/* A step that is not known is to be taken: the subject is written out, and effects are noted from now on. -1: no memory. */
+/* Before a new step: writes the subject out, and notes effects from now on. -1: no memory. */
 int cache_begin(Window *window, Subject *subject);
 void cache_add_note(StepCache *cache, Effect effect);
 static inline void cache_note(StepCache *cache, Effect effect) {
     if (cache->noting) cache_add_note(cache, effect);
 }
-/* A step was taken from the state, and the cache does not rest. An event came; or one left, and if a run is over with that,
-   this is its position from 1, or else 0. The subject has a state afterwards, if there can be one. */
+/* Keep the step that was just taken from a state: an event came, or left. `run` is the position, from 1, of the run that is
+   over with it, or 0. Afterwards the subject has a state, if there is room for one. */
 void cache_keep_come(Window *window, Subject *subject, uint32_t from, uint32_t name);
 void cache_keep_leave(Window *window, Subject *subject, uint32_t from, uint32_t name, uint32_t site, uint32_t run);
-int cache_write_out(Window *window, Subject *subject); /* nothing, if it is. -1: no memory */
-void cache_settle(Window *window); /* all counts are right then */
-/* Before many events: a step counts in 32 bits. */
+int cache_write_out(Window *window, Subject *subject); /* copies its state into the subject. -1: no memory */
+void cache_settle(Window *window); /* adds the counts of steps to those of pairs and names */
+/* Call it before many events: a step counts in 32 bits. */
 static inline void cache_settle_in_time(Window *window) {
     if (window->expired - window->cache.since > UINT32_MAX / 2) cache_settle(window);
 }
-int cache_clear(Window *window);   /* all subjects are written out, and no pair is known here. -1: no memory */
+int cache_clear(Window *window);   /* writes all subjects out, and forgets all steps. -1: no memory */
 void cache_free(StepCache *cache);
 
 /* The history of an object that comes into the window; it stays where it is as long as the object is there. -1: no memory. */
@@ -519,15 +519,15 @@ static inline Name *name_at(Window *window, uint32_t number) {
 Pair *pair_for(Window *window, uint32_t first, uint32_t second, bool *created);
 Pair *pair_find(Window *window, uint32_t first, uint32_t second); /* NULL: unknown, or pruned */
 int pair_ended(Window *window, Pair *pair, const Scenario *scenario, const Subject *subject, uint32_t last_site);
-void ending_settle(Ending *ending); /* its examples have all counts then */
-void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count); /* as many more of those that there were */
+void ending_settle(Ending *ending); /* adds recent counts to its examples */
+void ending_add(Pair *pair, int kind, uint32_t site, uint64_t count); /* so many more, from a known place */
 int pair_context(Pair *pair, uint32_t site, uint64_t satisfied);
 void pair_counts(Window *window, const Pair *pair); /* into `by_kind` of the window: its scenarios */
-void pairs_order(Window *window, size_t from); /* those that one event brought: by their events */
+void pairs_order(Window *window, size_t from); /* sorts those from this index on by their events */
 int pair_prune(Window *window, size_t index); /* -1: no memory */
 int name_used(Window *window, uint32_t number, const Usage *usage, const Subject *subject, uint32_t site, uint32_t last_site);
 void usage_add(Window *window, uint32_t number, uint64_t hash, uint64_t count, uint64_t last); /* the same */
-void usages_settle(Window *window, uint32_t number); /* of a name: they have all counts then */
+void usages_settle(Window *window, uint32_t number); /* adds recent counts to the usages of a name */
 bool usage_touched(const Usage *usage, uint32_t name);
 void pairs_free(Window *window);
 

@@ -18,7 +18,7 @@ static inline uint64_t mixed(uint64_t value) {
     return value ^ (value >> 29);
 }
 
-/* ---- those that go on ----------------------------------------------------------------------------------------------------- */
+/* ---- open ones ------------------------------------------------------------------------------------------------------------ */
 
 static void table_drop(Histories *histories, uint32_t number) {
     size_t mask = histories->mask, at = history_home((uint32_t)history_at(histories, number)->object) & mask;
@@ -114,7 +114,7 @@ static int add_kind(Histories *histories, History *history, HistoryEvent event) 
         histories->events += history->count == FEW_HISTORY_EVENTS ? FEW_HISTORY_EVENTS + 1 : 1;
     }
     if (history->count == history->room) {
-        int room = history->count + (history->count < 16 ? 4 : 8); /* there may be many histories: none has much that it does not need */
+        int room = history->count + (history->count < 16 ? 4 : 8); /* little spare room: there may be many histories */
         bool own = history->list != history->inline_events;
         HistoryEvent *list = realloc(own ? history->list : NULL, room * sizeof *list);
         if (list == NULL) return -1;
@@ -127,7 +127,7 @@ static int add_kind(Histories *histories, History *history, HistoryEvent event) 
     return 0;
 }
 
-/* It is not where the hint leads. */
+/* The hint led to another event. */
 int history_take_new(Histories *histories, History *history, uint32_t name, uint32_t site) {
     if (history->dropped) return 0;
     uint32_t now = history->events;
@@ -140,7 +140,7 @@ int history_take_new(Histories *histories, History *history, uint32_t name, uint
     return 0;
 }
 
-/* ---- those that are over --------------------------------------------------------------------------------------------------- */
+/* ---- ended ones ------------------------------------------------------------------------------------------------------------ */
 
 static uint64_t order_of(const History *history, const HistoryEvent *events, uint32_t *order) {
     /* The first ones are in order; the last ones are put into theirs. */
@@ -213,7 +213,7 @@ static int ended_example(Histories *histories, EndedHistory *ended, const Histor
     return 0;
 }
 
-/* It is not in the table any more, or will not be. */
+/* The caller has removed it from the table, or will. */
 static int history_end(Histories *histories, uint32_t number) {
     History *history = history_at(histories, number);
     const HistoryEvent *events = history->list;

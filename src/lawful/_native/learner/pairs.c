@@ -168,7 +168,7 @@ static void slot_drop(Window *window, PairSlot *dropped) {
     window->pair_used--;
 }
 
-/* Pairs that were pruned stay so, and in the end they are most of those that there can be: a bit must do for each. */
+/* Pruned pairs stay pruned, and may become most of all possible pairs: each takes one bit. */
 static inline uint64_t block_of(uint32_t first, uint32_t second) { return key_of(first / 64, second); }
 
 static PrunedBlock *block_at(const Window *window, uint64_t key) {
@@ -260,7 +260,7 @@ static void pair_free(Window *window, Pair *pair) {
     free(pair);
 }
 
-/* Forgets a pair for good; the caller closes the gap in the list. */
+/* Forgets a pair for good. The caller closes the gap in the list. */
 int pair_prune(Window *window, size_t index) {
     Pair *pair = window->pairs[index];
     if ((window->cache.states != NULL && cache_clear(window) < 0) || note_pruned(window, pair->first, pair->second) < 0)
@@ -331,7 +331,7 @@ static int ending_at_site(Window *window, Pair *pair, Ending *ending, const Subj
     return 0;
 }
 
-/* The number of the endings of a kind; it is made if there were none. */
+/* The index of the endings of a kind, which are added if they are new. */
 static int ending_of(Window *window, Pair *pair, int kind) {
     int at = 0;
     if (kind < FEW_KINDS && pair->ending_at[kind]) return pair->ending_at[kind] - 1;

@@ -29,8 +29,8 @@
 #define LONGEST_REST (1 << 22)
 #define LONG_USE (1 << 18)     /* events after which the next rest is short again */
 
-/* What a step takes that is not known, and what two save that are, with so many names: measured, in units of about 8 ns. What
-   came leaves, so it is enough to count these. */
+/* The cost of a new step, and the saving of two known ones, with so many names: measured, in units of about 8 ns. Every event
+   that comes leaves, so only those that leave are counted. */
 static inline int cost(int names) { return 32 + 8 * names; }
 static inline int worth(int names) { return names ? 4 * names - 2 : 2; }
 
@@ -181,7 +181,7 @@ static void rest(Window *window) {
     cache->credit = -1;
 }
 
-/* Nothing is done before the states of nothing can be had. */
+/* Makes the first state, that of an object without events. */
 static bool is_ready(Window *window) {
     StepCache *cache = &window->cache;
     if (cache->states != NULL) return true;

@@ -1,4 +1,4 @@
-/* Events from a running program to a thread of our own. The program only appends to a chunk, under the interpreter lock;
+/* Events from a running program to the thread of the learner. The program only appends to a chunk, under the interpreter lock;
    full chunks wait in a queue; the thread takes them through the window without that lock.
 
    Called by: tracer/learner_feed.h and the tracer's fast path (stream_push); learner.c for lawful/engine/live_learning.py.
@@ -28,8 +28,8 @@ LearnChunk *stream_chunk(Window *window) {
     return window->chunk = chunk;
 }
 
-/* After a fork our threads begin again when there is work for them: not at once, since the interpreter, a moment later,
-   warns of forks with threads. */
+/* After a fork the thread starts again when there is work, not at once: the interpreter warns of forks with threads a
+   moment later. */
 static void call_wake(Window *window) {
     PyObject *wake = window->wake, *type, *value, *trace;
     window->wake = NULL;
@@ -159,7 +159,7 @@ int stream_wait(Window *window, double seconds, bool idle) {
     return answer;
 }
 
-/* A tick that is due with the last of them is known to be due. */
+/* A tick that is due with the last of them is marked as due. */
 uint64_t stream_worked(Window *window) {
     pthread_mutex_lock(&window->gate);
     uint64_t worked = window->worked;

@@ -50,7 +50,7 @@ static Subject *subject_enter(Window *window, uint64_t object) {
     return subject;
 }
 
-/* None of its events is in the window any more. */
+/* Its last event has left the window. */
 static void subject_leave(Window *window, Subject *subject) {
     SubjectSlot *slots = window->subject_at;
     size_t mask = window->subject_mask, at = scramble(subject->object) & mask;
@@ -157,7 +157,7 @@ static int begin(Window *window, Subject *subject, int i, int j) {
     return 0;
 }
 
-/* Events that expired before there was the pair do not count for it. */
+/* Events that expired before the pair was created do not count for it. */
 int window_interrupt_runs(Window *window, Pair *pair) {
     for (size_t i = 0; window->subject_at && i <= window->subject_mask; i++) {
         Subject *subject = window->subject_at[i].subject;
@@ -250,7 +250,6 @@ static int leave(Window *window, Subject *subject, Queued event) {
         scenario_over(subject, i, j);
     }
     if (over) {
-        /* Only now: what it needs has come into the cache. */
         if (name_used(window, event.name, &usage, subject, run_site, event.site) < 0) failed = -1;
         if (usage.touched != touched) free(usage.touched);
         if (failed) return -1;

@@ -65,7 +65,7 @@ def labels(svg: str) -> list[str]:
     return ["".join(each.itertext()) for each in texts]
 
 
-def test_a_violation_is_drawn_and_told(inputs: Path, capsys: Capture) -> None:
+def test_a_violation_is_drawn_and_reported(inputs: Path, capsys: Capture) -> None:
     assert main(["check", "doors.view", "-t", "bad.jsonl", "--set", "diagram=out.svg"]) == 1
     out, err = capsys.readouterr()
     assert err == ""
@@ -104,12 +104,12 @@ def test_nothing_to_draw(inputs: Path, capsys: Capture) -> None:
 def test_each_violation_has_a_file(inputs: Path, capsys: Capture) -> None:
     args = ["check", "doors.view", "doors.rml", "other.view", "-t", "bad.jsonl", "good.jsonl", "open.jsonl"]
     assert main([*args, "--set", "diagram=out.svg"]) == 1
-    told = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("  diagram")]
-    assert told == ["out.svg", *(f"out-{number}.svg" for number in range(2, 7))]
-    assert written(inputs) == set(told)
+    names = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("  diagram")]
+    assert names == ["out.svg", *(f"out-{number}.svg" for number in range(2, 7))]
+    assert written(inputs) == set(names)
     places = ["at event 4", "at the end", "at event 4", "at the end", "at the end", "at the end"]
-    assert [labels(name)[0] for name in told] == [f"Doors is broken by House 1 {place}" for place in places]
-    assert [labels(name)[1] for name in told] == [
+    assert [labels(name)[0] for name in names] == [f"Doors is broken by House 1 {place}" for place in places]
+    assert [labels(name)[1] for name in names] == [
         *["doors.view on bad.jsonl"] * 2, *["other.view on bad.jsonl"] * 2,
         "doors.view on open.jsonl", "other.view on open.jsonl",
     ]  # fmt: skip

@@ -331,7 +331,7 @@ def test_exit_codes(capsys: Capture, monkeypatch: pytest.MonkeyPatch, verdict: s
     found = replace(found, interrupted=verdict == "interrupted")
     monkeypatch.setattr("lawful.explain.api.diff", lambda *_, **__: found)
     text = told(capsys, "old.py:f", "new.py:f", code=code)
-    assert ("interrupted: what was compared so far" in text) is found.interrupted
+    assert ("interrupted: only a part of the executions was compared" in text) is found.interrupted
 
 
 def test_interrupted_before_anything_was_compared(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ def test_a_program_with_nothing_to_learn_from(folder: Path) -> None:
     result = hosted(folder, "run", "nothing.py")
     assert (result.out, result.code) == ("", 0)
     first, second = result.err.splitlines()
-    assert first == "nothing was learned: there were no events of objects"
+    assert first == "nothing was learned: no event has an object"
     assert second.startswith("lawful: this run watched only calls into libraries; --public MODULE")
     told = hosted(folder, "run", "--calls", "io", "nothing.py")
     assert told.err.splitlines() == [first]

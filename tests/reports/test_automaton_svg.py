@@ -187,8 +187,8 @@ def test_the_legend_says_what_doomed_means_and_where_it_fails() -> None:
         "fails with <b>ValueError</b> at src/program.py:99 (1 word)",
     ]
     root = ElementTree.fromstring(text)
-    told = root.findtext(f"{SVG}desc")
-    assert told is not None and "every execution that comes here fails. fails with KeyError" in told
+    description = root.findtext(f"{SVG}desc")
+    assert description is not None and "every execution that comes here fails. fails with KeyError" in description
     lowest = max(float(each.attrib["y"]) for each in root.findall(f"{SVG}text"))
     assert lowest < float(root.attrib["height"])
 
@@ -216,7 +216,7 @@ def test_notebooks() -> None:
     assert frame.attrib["srcdoc"].startswith("<!doctype html>")
 
 
-def test_notebooks_are_told_how_to_show() -> None:
+def test_notebooks_show_pages() -> None:
     class Formatter(dict[tuple[str, str], Callable[[object], str]]):
         def for_type_by_name(self, module: str, name: str, shows: Callable[[object], str]) -> None:
             self[module, name] = shows

@@ -77,6 +77,6 @@ def test_a_method_of_every_class_has_the_name_of_its_own() -> None:
     assert describe(call("func_post", "*.__hash__", 9, res=5)) == "*.__hash__ on object 7 returned: 5"
 
 
-def test_a_field_that_a_method_reads_is_told_by_the_method() -> None:
+def test_a_field_that_a_method_reads_is_named_by_the_method() -> None:
     event = call("field_write", "*.__hash__.*", 9) | {"class": "shop.Point"}
     assert describe(event) == "a field that shop.Point.__hash__ reads is written on object 7"

@@ -103,11 +103,11 @@ def test_numbers_are_rounded_to_the_safe_side() -> None:
         for at_least in (False, True):
             text = part(value, at_least=at_least)
             if text.endswith("%"):
-                told = Fraction(text.removesuffix(" %")) / 100
+                stated = Fraction(text.removesuffix(" %")) / 100
             else:
-                told = 1 / Fraction(text.removeprefix("1 in ").replace(",", ""))
-            assert told <= exact if at_least else told >= exact
-            assert abs(told / exact - 1) < Fraction(1, 9)
+                stated = 1 / Fraction(text.removeprefix("1 in ").replace(",", ""))
+            assert stated <= exact if at_least else stated >= exact
+            assert abs(stated / exact - 1) < Fraction(1, 9)
         up, down = rounded(value, up=True), rounded(value, up=False)
         assert Decimal(down) <= Decimal(repr(value)) <= Decimal(up)
         assert float(up) == pytest.approx(value, rel=1e-5)
@@ -206,5 +206,5 @@ def test_sentences_name_no_rate_twice() -> None:
 
 def test_one_that_is_alive_is_no_sample() -> None:
     shown = {alive: " ".join(render_text([summary("a.B", law("l", 9), alive=alive)]).split()) for alive in (1, 2)}
-    assert "1 still alive, which is no sample;" in shown[1]
-    assert "2 still alive, which are no samples;" in shown[2]
+    assert "1 still alive, which is not a sample;" in shown[1]
+    assert "2 still alive, which are not samples;" in shown[2]

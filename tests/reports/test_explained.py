@@ -38,7 +38,7 @@ def test_all_is_said(tmp_path: Path) -> None:
         "  always    x, AssertionError",
         "  doomed    state 3 (by the picture alone: not all executions that do not fail",
         "            are known)",
-        "  rests on  complete within bounds: there is no other way within them",
+        "  rests on  complete within bounds: no other way exists within them",
         "  bounds    unwind 3, words of up to 12 events",
         "  cost      1,234 membership queries (56 of them worked on), 7 conjectures (6",
         "            of them worked on), 341 executions, 4 pairs of bounds, 1.25 s",
@@ -89,7 +89,7 @@ def test_what_it_rests_on() -> None:
     assert "sampled: there may be ways that no sample took" in text(sampled)
     reached, warnings = ("stopped after 100,000 paths",), ("differs from run to run",)
     limited = text(replace(explanation, reached=reached, warnings=warnings))
-    assert "rests on  what was seen before a limit was reached" in limited
+    assert "rests on  executions seen before a limit was reached" in limited
     assert "limit     stopped after 100,000 paths" in limited
     assert "warning   differs from run to run" in limited
     assert "larger bounds may show more" in " ".join(text(replace(explanation, converged=False)).split())
@@ -148,7 +148,7 @@ def test_what_is_undecided() -> None:
     doubtful = replace(comparison(same=True), doubts=("nothing to compare",))
     assert "UNSURE    what was not seen may be what" in text(doubtful)
     assert "warning   nothing to compare" in text(doubtful)
-    assert "rests on  interrupted: what was compared so far" in text(replace(found, interrupted=True))
+    assert "rests on  interrupted: only a part of the executions was compared" in text(replace(found, interrupted=True))
 
 
 def test_the_errors_of_a_word() -> None:

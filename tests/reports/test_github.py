@@ -45,10 +45,10 @@ def test_each_finding_is_one_command(make: Callable[[Path], Report], tmp_path: P
     lines = github.render(report).splitlines()
     found = [parsed(line) for line in lines]
     assert len(found) == len(report.items) + len(report.errors) + len(report.warnings) + 1
-    for (level, told, _), item in zip(found, report.items, strict=False):
+    for (level, properties, _), item in zip(found, report.items, strict=False):
         mild = item.anomaly or item.finding.law.endswith("files.rml")  # which says so
         assert level == ("warning" if mild else "error")
-        assert told.get("line") == (None if item.finding.line is None else str(item.finding.line))
+        assert properties.get("line") == (None if item.finding.line is None else str(item.finding.line))
     assert found[-1][0] == "notice"
 
 
@@ -62,8 +62,8 @@ def test_nothing_in_a_name_is_a_command(tmp_path: Path) -> None:
 @given(st.text(), st.text())
 def test_any_text_comes_through(text: str, title: str) -> None:
     line = github.command("error", text, {"title": title, "line": 3})
-    level, told, found = parsed(line)
-    assert (level, told["line"]) == ("error", "3")
-    assert told["title"] == github._flat(title)
+    level, properties, found = parsed(line)
+    assert (level, properties["line"]) == ("error", "3")
+    assert properties["title"] == github._flat(title)
     assert found == "\n".join(github._flat(part) for part in text.split("\n"))
     assert len(line.splitlines()) == 1

@@ -129,9 +129,9 @@ def test_what_is_named_with_bad_intent_is_text(tmp_path: Path) -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_any_text_can_be_embedded(content: str) -> None:
-    told = embedded({"text": content})
-    assert not set("<>&\u2028\u2029") & set(told)
-    assert json.loads(told)["text"] == re.sub("[\ud800-\udfff]", "\ufffd", content)
+    script = embedded({"text": content})
+    assert not set("<>&\u2028\u2029") & set(script)
+    assert json.loads(script)["text"] == re.sub("[\ud800-\udfff]", "\ufffd", content)
 
 
 def test_findings_carry_their_evidence(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
         page = browser.new_page(**{"viewport": {"width": 1100, "height": 900}, **options})
         pages.append(page)
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda told: faults.append(told.text) if told.type == "error" else None)
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
         page.on("dialog", lambda dialog: (faults.append("a dialog"), dialog.dismiss()))
         page.on(
             "request", lambda asked: faults.append(asked.url) if not asked.url.startswith(("file:", "data:")) else None

@@ -31,13 +31,13 @@ def test_gold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", REPORTS, ids=lambda make: make.__name__)
 def test_its_counts_are_true(make: Callable[[Path], Report], tmp_path: Path) -> None:
     report = make(tmp_path)
-    told = read(report)
+    written = read(report)
     counted = read(report)
     counted.update_statistics()
     for name in ("tests", "failures", "errors", "skipped"):
-        assert getattr(told, name) == getattr(counted, name)
-    assert told.failures == len(report.items)
-    assert told.errors == len(report.errors)
+        assert getattr(written, name) == getattr(counted, name)
+    assert written.failures == len(report.items)
+    assert written.errors == len(report.errors)
 
 
 def test_laws_that_are_kept_pass(tmp_path: Path) -> None:

@@ -26,14 +26,19 @@ def call(name: str, target: int, line: int, file: str = "app.py") -> dict[str, A
 
 
 def a_run(
-    *, slips: bool = True, laws: bool = False, file: str = "app.py", earlier: ReportedBefore | None = None, **told: Any
+    *,
+    unreleased: bool = True,
+    laws: bool = False,
+    file: str = "app.py",
+    earlier: ReportedBefore | None = None,
+    **parameters: Any,
 ) -> LawRun:
-    live = LiveLearner(Parameters(**told))
+    live = LiveLearner(Parameters(**parameters))
     live.learner.reported_before = earlier
     for number in range(40):
         place = 10 * (number % 5)
         used = [call("Lock.acquire", number, place + 1, file), call("Lock.release", number, place + 2, file)]
-        live.feed([*used, call("Lock.acquire", 99, 61, file)] if slips and number == 20 else used)
+        live.feed([*used, call("Lock.acquire", 99, 61, file)] if unreleased and number == 20 else used)
     live.finish()
     run = LawRun([LAW] if laws else [])
     run.end()
@@ -42,11 +47,11 @@ def a_run(
 
 
 def test_nothing_unusual() -> None:
-    run = a_run(slips=False)
+    run = a_run(unreleased=False)
     assert render_text(run) == "nothing unusual in 80 events; 1 rule learned\n"
     run.processes = 2
     assert render_text(run) == "nothing unusual in 80 events, 2 processes; 1 rule learned\n"
-    assert render_text(a_run(slips=False, laws=True)).startswith("0 findings in 1 law, ")
+    assert render_text(a_run(unreleased=False, laws=True)).startswith("0 findings in 1 law, ")
 
 
 def test_what_was_found_and_what_the_curious_see() -> None:
@@ -61,9 +66,9 @@ def test_what_was_found_and_what_the_curious_see() -> None:
     assert "learning  " not in details
 
 
-def test_what_earlier_runs_had_too_is_told_by_all_reports(tmp_path: Path) -> None:
-    told = ReportKey("Lock.acquire", "Lock.release", "app.py", "")
-    run = a_run(earlier=ReportedBefore({told: 1}, lambda file, line: ""))
+def test_what_earlier_runs_had_too_is_in_all_reports(tmp_path: Path) -> None:
+    key = ReportKey("Lock.acquire", "Lock.release", "app.py", "")
+    run = a_run(earlier=ReportedBefore({key: 1}, lambda file, line: ""))
     assert run.findings == [] and not run.failed
     assert render_text(run) == (
         "nothing new in 81 events; 1 rule learned\n1 anomaly that earlier runs had, too; "
@@ -97,7 +102,7 @@ def test_few_events_and_none() -> None:
     nothing.learned(LiveLearner(Parameters()))
     nothing.warn("a warning")
     assert render_text(nothing).splitlines() == [
-        "nothing was learned: there were no events of objects",
+        "nothing was learned: no event has an object",
         "warning: a warning",
     ]
 

@@ -108,7 +108,7 @@ def test_a_violation_without_a_place_is_at_its_trace(tmp_path: Path) -> None:
     assert place["artifactLocation"]["uri"] == "bad.jsonl"
 
 
-def test_faults_are_told(tmp_path: Path) -> None:
+def test_faults_are_reported(tmp_path: Path) -> None:
     report = live_report(tmp_path)
     report.errors.append("it broke")
     invocation = rendered(report)["runs"][0]["invocations"][0]

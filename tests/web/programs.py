@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-# Breaks a law of the catalogue, uses a class of a nasty name, and goes on until it is told to end.
+# Breaks a law of the catalogue, uses a class of a nasty name, and goes on until it has to end.
 PROGRAM = """
 import io, sys, time
 
@@ -73,18 +73,18 @@ class Shown:
     def state(self) -> dict[str, Any]:
         answer = httpx.get(f"{self.base}/state", params={"token": self.token})
         assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        view: dict[str, Any] = answer.json()
+        return view
 
     def until(self, what: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
         """The state, as soon as it is so."""
         end = time.monotonic() + 30
         while time.monotonic() < end:
-            told = self.state()
-            if told["state"] and what(told):
-                return told
+            view = self.state()
+            if view["state"] and what(view):
+                return view
             time.sleep(0.05)
-        raise AssertionError(json.dumps(told)[:2000])
+        raise AssertionError(json.dumps(view)[:2000])
 
     def do(self, **command: Any) -> httpx.Response:
         return httpx.post(f"{self.base}/do", json=command, headers={"x-lawful-token": self.token}, timeout=20)

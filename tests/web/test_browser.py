@@ -22,7 +22,7 @@ def page(browser):
     made = browser.new_page(viewport={"width": 1280, "height": 900})
     made.faults = []
     made.on("pageerror", lambda error: made.faults.append(str(error)))
-    made.on("console", lambda told: made.faults.append(told.text) if told.type == "error" else None)
+    made.on("console", lambda view: made.faults.append(view.text) if view.type == "error" else None)
     made.on("dialog", lambda dialog: (made.faults.append("a dialog"), dialog.dismiss()))
     yield made
     made.close()
@@ -51,7 +51,7 @@ def test_findings_arrive_and_the_window_is_changed(page, shown):
     page.wait_for_selector("#rules tr")
     page.fill("#parameters input[name=window]", "77")
     page.click("#parameters button")
-    shown.until(lambda told: told["state"]["learning"]["parameters"]["window"] == 77)
+    shown.until(lambda view: view["state"]["learning"]["parameters"]["window"] == 77)
     expect(page.locator("#parameters input[name=window]")).to_have_value("77")
     page.fill("#parameters input[name=window]", "-5")
     page.click("#parameters button")
@@ -113,10 +113,10 @@ def test_a_page_of_another_origin_gets_nothing(page, shown, elsewhere):
     assert page.evaluate(ask, simple) == "blocked"
     look = """(address) => new Promise(done => {
         const source = new EventSource(address);
-        source.onmessage = () => done('told'); source.onerror = () => done('blocked'); })"""
+        source.onmessage = () => done('received'); source.onerror = () => done('blocked'); })"""
     assert page.evaluate(look, f"{shown.base}/news?token={shown.token}") == "blocked"
-    told = shown.until(lambda told: told["state"]["learning"])
-    assert told["state"]["learning"]["parameters"]["window"] != 99
+    view = shown.until(lambda view: view["state"]["learning"])
+    assert view["state"]["learning"]["parameters"]["window"] != 99
 
 
 @pytest.fixture

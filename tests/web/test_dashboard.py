@@ -31,13 +31,13 @@ def show(tmp_path):
 
 def test_findings_and_numbers_arrive_while_the_program_runs(show):
     shown = show("--law", "files")
-    told = shown.until(lambda told: told["findings"])
-    finding = told["findings"][0]
+    view = shown.until(lambda view: view["findings"])
+    finding = view["findings"][0]
     assert finding["law"] == "files/use-after-close"
     assert finding["file"] == "program.py"
     assert any("close" in each["text"] for each in finding["history"])
-    assert told["state"]["events"] > 0
-    assert {"files/left-open", "files/use-after-close"} <= {law["name"] for law in told["state"]["laws"]}
+    assert view["state"]["events"] > 0
+    assert {"files/left-open", "files/use-after-close"} <= {law["name"] for law in view["state"]["laws"]}
     code, out, err = shown.interrupt()
     assert "files/use-after-close" in err  # the report is as without it
     assert code != 0 and out == "" and "KeyboardInterrupt" in err
@@ -45,17 +45,17 @@ def test_findings_and_numbers_arrive_while_the_program_runs(show):
 
 def test_parameters_of_learning_change_at_once(show):
     shown = show("--learn", "--public", "program")
-    shown.until(lambda told: told["state"]["learning"] and told["state"]["learning"]["rules"])
+    shown.until(lambda view: view["state"]["learning"] and view["state"]["learning"]["rules"])
     assert shown.do(do="learning", change={"window": 50, "budget": 3}).status_code == 200
-    told = shown.until(lambda told: told["state"]["learning"]["parameters"]["window"] == 50)
-    assert told["state"]["learning"]["parameters"]["budget"] == 3
+    view = shown.until(lambda view: view["state"]["learning"]["parameters"]["window"] == 50)
+    assert view["state"]["learning"]["parameters"]["budget"] == 3
     wrong = shown.do(do="learning", change={"window": -1})
     assert wrong.status_code == 400 and wrong.json()["error"]["slug"] == "window-range"
     assert shown.do(do="learning", change={"core": "python"}).json()["error"]["slug"] == "control-value"
-    anomaly = shown.until(lambda told: told["findings"])["findings"][0]
+    anomaly = shown.until(lambda view: view["findings"])["findings"][0]
     assert anomaly["anomaly"] and anomaly["law"] == "learned" and "Account" in anomaly["message"]
     assert any("Account.open" in each["text"] for each in anomaly["history"])
-    rule = shown.until(lambda told: told["state"]["learning"]["rules"])["state"]["learning"]["rules"][0]
+    rule = shown.until(lambda view: view["state"]["learning"]["rules"])["state"]["learning"]["rules"][0]
     made = shown.do(do="promote", rule=rule["number"]).json()["result"]["rml"]
     from lawful import rml
 
@@ -66,22 +66,22 @@ def test_laws_are_added_paused_and_removed(show):
     shown = show("--law", "locks")
     assert shown.state()["findings"] == []
     assert shown.do(do="add-law", name="files/use-after-close").json()["result"]["laws"] == ["files/use-after-close"]
-    shown.until(lambda told: told["findings"])
+    shown.until(lambda view: view["findings"])
     assert shown.do(do="add-law", name="files/use-after-close").json()["error"]["slug"] == "control-law"
     assert shown.do(do="add-law", name="no-such").json()["error"]["slug"] == "law-not-found"
     text = "again matches {event: 'func_pre', name: 'program.Account.use'}; Main = again >> empty;"
     assert shown.do(do="add-law", name="mine.rml", text=text).status_code == 200
-    shown.until(lambda told: any(each["law"] == "mine.rml" for each in told["findings"]))
+    shown.until(lambda view: any(each["law"] == "mine.rml" for each in view["findings"]))
     bad = shown.do(do="add-law", name="bad.rml", text="Main = nothing_known;").json()["error"]
     assert bad["slug"].startswith("rml-") and "bad.rml:1" in bad["text"]
     assert shown.do(do="add-law", name="other.view", text="x").json()["error"]["slug"] == "law-unknown-kind"
     assert shown.do(do="pause-law", name="mine.rml").status_code == 200
-    told = shown.until(lambda told: any(law["state"] == "paused" for law in told["state"]["laws"]))
-    count = next(each["count"] for each in told["findings"] if each["law"] == "mine.rml")
-    shown.until(lambda now: now["state"]["events"] > told["state"]["events"] + 50)
+    view = shown.until(lambda view: any(law["state"] == "paused" for law in view["state"]["laws"]))
+    count = next(each["count"] for each in view["findings"] if each["law"] == "mine.rml")
+    shown.until(lambda now: now["state"]["events"] > view["state"]["events"] + 50)
     assert next(each["count"] for each in shown.state()["findings"] if each["law"] == "mine.rml") == count
     assert shown.do(do="remove-law", name="mine.rml").status_code == 200
-    shown.until(lambda told: all(law["name"] != "mine.rml" for law in told["state"]["laws"]))
+    shown.until(lambda view: all(law["name"] != "mine.rml" for law in view["state"]["laws"]))
     assert shown.do(do="remove-law", name="mine.rml").json()["error"]["slug"] == "control-law"
     assert shown.process.poll() is None
 
@@ -89,7 +89,7 @@ def test_laws_are_added_paused_and_removed(show):
 def test_a_rule_is_the_one_that_was_seen(show):
     """The order of rules changes while they are learned: a number may be that of another one when it is asked for."""
     shown = show("--learn", "--public", "program")
-    rules = shown.until(lambda told: len((told["state"]["learning"] or {}).get("rules", ())) > 1)
+    rules = shown.until(lambda view: len((view["state"]["learning"] or {}).get("rules", ())) > 1)
     first, second = rules["state"]["learning"]["rules"][:2]
     assert first["text"] != second["text"]
     asked = shown.do(do="promote", rule=second["number"], text=first["text"]).json()["result"]["rml"]
@@ -110,7 +110,7 @@ def test_there_may_not_be_too_many_who_look():
     from lawful.web.link import ServerSide
 
     async def all_at_once() -> list[int]:
-        hub = DashboardHub(ServerSide(told.append))
+        hub = DashboardHub(ServerSide(view.append))
         streams = [hub.stream() for _ in range(MAX_VIEWERS + 5)]
         first = [await anext(stream, None) for stream in streams]
         looking = hub.viewers
@@ -118,22 +118,22 @@ def test_there_may_not_be_too_many_who_look():
             await stream.aclose()
         return [looking, sum(each is None for each in first), hub.viewers]
 
-    told: list[bytes] = []
+    view: list[bytes] = []
     assert asyncio.run(all_at_once()) == [MAX_VIEWERS, 5, 0]
-    assert [json.loads(line) for line in told] == [{"do": "look", "on": True}, {"do": "look", "on": False}]
+    assert [json.loads(line) for line in view] == [{"do": "look", "on": True}, {"do": "look", "on": False}]
 
 
 def test_findings_are_muted_and_recording_is_switched(show, tmp_path: Path):
     shown = show("--law", "files")
-    number = shown.until(lambda told: told["findings"])["findings"][0]["number"]
+    number = shown.until(lambda view: view["findings"])["findings"][0]["number"]
     assert shown.do(do="mute", finding=number).status_code == 200
-    shown.until(lambda told: told["findings"][0]["muted"])
+    shown.until(lambda view: view["findings"][0]["muted"])
     assert shown.do(do="mute", finding=99).json()["error"]["slug"] == "control-finding"
     for on in (True, False, True, False):
         assert shown.do(do="record", on=on).status_code == 200
         if on:
             before = shown.state()["state"]["events"]
-            shown.until(lambda told, before=before: told["state"]["events"] > before + 20)
+            shown.until(lambda view, before=before: view["state"]["events"] > before + 20)
     for name in ("lawful-run.jsonl", "lawful-run.2.jsonl"):
         events = [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
         assert events and all("event" in event for event in events)
@@ -142,10 +142,10 @@ def test_findings_are_muted_and_recording_is_switched(show, tmp_path: Path):
 
 def test_a_run_that_only_learns_can_be_recorded(show, tmp_path: Path):
     shown = show("--public", "program")
-    shown.until(lambda told: told["state"]["events"] > 10)
+    shown.until(lambda view: view["state"]["events"] > 10)
     assert shown.do(do="record", on=True).json()["result"] == {"on": True, "file": "lawful-run.jsonl"}
     before = shown.state()["state"]["events"]
-    shown.until(lambda told: told["state"]["events"] > before + 50)
+    shown.until(lambda view: view["state"]["events"] > before + 50)
     shown.interrupt()
     events = [json.loads(line) for line in (tmp_path / "lawful-run.jsonl").read_text().splitlines()]
     assert {"program.Account.open"} <= {event["name"].replace("__main__", "program") for event in events}
@@ -157,14 +157,14 @@ def test_sampling_is_steered(show, tmp_path: Path):
     text += "end = time.monotonic() + float(sys.argv[1])\nwhile time.monotonic() < end:\n"
     text += "    t = Thing(); t.up(); del t; time.sleep(0.001)\n"
     shown = show("--law", "law.toml", "--confidence", "0.9", "--error-rate", "1e-5", text=text)
-    told = shown.until(lambda told: told["state"]["sampling"]["classes"][0]["sampled"] > 10)
-    assert told["state"]["sampling"]["needed"] == 230258
+    view = shown.until(lambda view: view["state"]["sampling"]["classes"][0]["sampled"] > 10)
+    assert view["state"]["sampling"]["needed"] == 230258
     done = shown.do(do="sampling", change={"error_rate": 0.1})
     assert done.json()["result"] == {"needed": 22}
-    told = shown.until(lambda told: told["state"]["sampling"]["classes"][0]["laws"][0]["state"] == "reached")
-    shown.until(lambda told: told["state"]["sampling"]["classes"][0]["rate"] == 0)
+    view = shown.until(lambda view: view["state"]["sampling"]["classes"][0]["laws"][0]["state"] == "reached")
+    shown.until(lambda view: view["state"]["sampling"]["classes"][0]["rate"] == 0)
     assert shown.do(do="sampling", change={"error_rate": 1e-6, "policy": "taper"}).status_code == 200
-    shown.until(lambda told: told["state"]["sampling"]["classes"][0]["rate"] > 0)
+    shown.until(lambda view: view["state"]["sampling"]["classes"][0]["rate"] > 0)
     for change in ({"error_rate": 2}, {"policy": "../x.policy"}, {"seed": 3}, {"confidence": "high"}, {}):
         assert shown.do(do="sampling", change=change).status_code == 400
     assert shown.do(do="add-law", name="files").json()["error"]["slug"] == "control-sampling"
@@ -183,40 +183,40 @@ def test_sampling_is_steered(show, tmp_path: Path):
         ("GET", "/state?token={token}", {"origin": "null"}),
     ],
 )
-def test_strangers_are_refused(strangers, method, path, headers):
-    shown = strangers
+def test_strangers_are_refused(others, method, path, headers):
+    shown = others
     given = {name: value.format(token=shown.token) for name, value in headers.items()}
     answer = httpx.request(method, shown.base + path.format(token=shown.token), headers=given, json={"do": "x"})
     assert answer.status_code == 403
 
 
 @pytest.fixture(scope="module")
-def strangers(tmp_path_factory):
-    shown = Shown(tmp_path_factory.mktemp("strangers"), "--law", "files")
+def others(tmp_path_factory):
+    shown = Shown(tmp_path_factory.mktemp("others"), "--law", "files")
     yield shown
     shown.close()
 
 
-def test_the_page_has_a_strict_policy_and_nothing_inline(strangers):
-    page = httpx.get(strangers.address)
+def test_the_page_has_a_strict_policy_and_nothing_inline(others):
+    page = httpx.get(others.address)
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "script-src 'self'" in policy and "unsafe" not in policy
     assert page.headers["x-content-type-options"] == "nosniff"
     assert "<style" not in page.text and " style=" not in page.text and " onclick" not in page.text
     assert [tag[:14] for tag in page.text.split("<script")[1:]] == [' src="/static/']
-    assert strangers.token not in page.text
+    assert others.token not in page.text
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b'{"do": 3}', b'{"do": "shutdown"}', b'{"do": "add-law"}', b"[" * 10_000]
 )
-def test_nonsense_is_answered(strangers, body):
-    headers = {"x-lawful-token": strangers.token, "content-type": "application/json"}
-    answer = httpx.post(strangers.base + "/do", content=body, headers=headers)
+def test_nonsense_is_answered(others, body):
+    headers = {"x-lawful-token": others.token, "content-type": "application/json"}
+    answer = httpx.post(others.base + "/do", content=body, headers=headers)
     assert answer.status_code == 400
     assert "error" in answer.json()
     del headers["content-type"]
-    assert httpx.post(strangers.base + "/do", content=body, headers=headers).status_code == 415
+    assert httpx.post(others.base + "/do", content=body, headers=headers).status_code == 415
 
 
 def test_the_server_ends_with_the_program_and_the_program_is_as_without_it(show, tmp_path: Path):
@@ -255,7 +255,7 @@ def _server(shown: Shown) -> int:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_server_that_dies_or_hangs_leaves_the_program_alone(show, number):
     shown = show("--law", "files", seconds=3)
-    shown.until(lambda told: told["state"]["events"] > 10)
+    shown.until(lambda view: view["state"]["events"] > 10)
     server = _server(shown)
     os.kill(server, number)
     try:
@@ -273,7 +273,7 @@ def test_a_fork_does_not_hold_the_dashboard(show, tmp_path: Path):
     text += "try:\n    f.read()\nexcept ValueError: pass\n"
     text += "time.sleep(1)\nif pid == 0:\n    os._exit(0)\nos.waitpid(pid, 0)\nprint('done')\n"
     shown = show("--law", "files", text=text)
-    shown.until(lambda told: told["findings"])
+    shown.until(lambda view: view["findings"])
     code, out, err = shown.ended()
     assert (code, out) == (1, "done\n")
     assert "2 processes" in err
@@ -288,10 +288,10 @@ def test_a_finished_run_is_served(tmp_path: Path):
         assert process.stderr is not None
         address = process.stderr.readline().split()[-1]
         base, _, token = address.partition("?token=")
-        told = httpx.get(f"{base}state", params={"token": token}).json()
-        assert told["over"] is True
-        assert any(finding["law"] == "files/use-after-close" for finding in told["findings"])
-        assert told["state"]["learning"]["rules"]
+        view = httpx.get(f"{base}state", params={"token": token}).json()
+        assert view["over"] is True
+        assert any(finding["law"] == "files/use-after-close" for finding in view["findings"])
+        assert view["state"]["learning"]["rules"]
         refused = httpx.post(f"{base}do", json={"do": "mute", "finding": 1}, headers={"x-lawful-token": token})
         assert refused.json()["error"]["slug"] == "control-over"
         process.send_signal(signal.SIGINT)
@@ -315,7 +315,7 @@ def test_what_a_finished_run_is_sure_of_is_served(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"report": "run"}', b"\xff", None])
-def test_what_is_no_report_is_told(tmp_path: Path, content):
+def test_a_file_that_is_not_a_report_is_an_error(tmp_path: Path, content):
     if content is not None:
         (tmp_path / "run.json").write_bytes(content)
     command = [sys.executable, "-m", "lawful", "serve", "run.json"]
@@ -323,7 +323,7 @@ def test_what_is_no_report_is_told(tmp_path: Path, content):
     assert done.returncode == 2 and "error[serve-report]" in done.stderr
 
 
-def test_bad_ports_are_told(tmp_path: Path):
+def test_a_bad_port_is_an_error(tmp_path: Path):
     (tmp_path / "program.py").write_text("print('ran')")
     for option in ("--serve=x", "--serve=99999"):
         command = [sys.executable, "-m", "lawful", "run", option, "--law", "files", "program.py"]

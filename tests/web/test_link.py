@@ -33,8 +33,8 @@ class FakeControl:
         return {"events": self.count, "text": "x" * self.size}
 
     def findings(self, known):
-        told = ({"number": number, "count": self.count, "muted": False, "withdrawn": False} for number in self.numbers)
-        return [each for each in told if known.get(each["number"]) != Mark(each["count"], False, False)]
+        sent = ({"number": number, "count": self.count, "muted": False, "withdrawn": False} for number in self.numbers)
+        return [each for each in sent if known.get(each["number"]) != Mark(each["count"], False, False)]
 
     def do(self, command):
         self.done.append(command)
@@ -106,9 +106,9 @@ def test_while_nobody_looks_nothing_is_made_or_sent(ends):
     say(theirs, id=1, do="state")
     turns(side, 20)
     (line,) = lines(theirs)
-    told = json.loads(line)
-    assert control.asked == 1 and len(told["findings"]) == 3
-    assert told["answers"] == [{"id": 1, "result": {}}] and not told["more"]
+    sent = json.loads(line)
+    assert control.asked == 1 and len(sent["findings"]) == 3
+    assert sent["answers"] == [{"id": 1, "result": {}}] and not sent["more"]
     say(theirs, do="look", on=True)
     turns(side, 20)
     assert control.asked > 10 and len(lines(theirs)) == control.asked - 1
@@ -135,8 +135,8 @@ def test_commands_are_carried_out_and_answered(ends):
     ours, theirs = ends
     control = FakeControl()
     side = ProgramSide(control, ours)
-    told = [{"id": 1, "do": "a"}, {"id": 2, "do": "wrong"}, {"id": 3, "do": "fault"}]
-    text = b"".join(json.dumps(each).encode() + b"\n" for each in told)
+    sent = [{"id": 1, "do": "a"}, {"id": 2, "do": "wrong"}, {"id": 3, "do": "fault"}]
+    text = b"".join(json.dumps(each).encode() + b"\n" for each in sent)
     theirs.sendall(text[:20])
     turns(side)
     theirs.sendall(text[20:])
@@ -182,21 +182,21 @@ def _until_closed(theirs: socket.socket) -> list[bytes]:
     return data.splitlines()
 
 
-def test_who_looks_is_told_all_that_changed_and_nothing_twice():
+def test_a_viewer_gets_all_changes_and_none_twice():
     server = ServerSide(lambda line: None)
     known: dict[int, int] = {}
-    version, told_in_all = 0, 0
+    version, sent_in_all = 0, 0
     for turn in range(1, 8):
         found = [{"number": number, "count": turn} for number in range(turn * 50, turn * 50 + 100)]
         server.take(json.dumps({"state": {"events": turn}, "findings": found, "answers": []}).encode())
         if turn % 3 == 0:  # a slow one
             while version < server.version:
-                version, told = server.since(version, most=60)
-                told_in_all += len(told["findings"])
-                known |= {each["number"]: each["count"] for each in told["findings"]}
+                version, sent = server.since(version, most=60)
+                sent_in_all += len(sent["findings"])
+                known |= {each["number"]: each["count"] for each in sent["findings"]}
     while version < server.version:
-        version, told = server.since(version, most=60)
-        known |= {each["number"]: each["count"] for each in told["findings"]}
+        version, sent = server.since(version, most=60)
+        known |= {each["number"]: each["count"] for each in sent["findings"]}
     assert known == {number: finding["count"] for number, finding in server.findings.items()}
-    assert told_in_all <= 700
+    assert sent_in_all <= 700
     assert server.since(version)[1]["findings"] == []

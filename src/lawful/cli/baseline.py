@@ -95,4 +95,4 @@ def _decoded(path: str) -> Any:
         return json.loads(_content(path))
     except (ValueError, RecursionError) as error:
         hint = "write one with `--format json`"
-        raise LawfulError("baseline-report", "this is no JSON report of Lawful", where=path, hint=hint) from error
+        raise LawfulError("baseline-report", "this is not a JSON report of Lawful", where=path, hint=hint) from error

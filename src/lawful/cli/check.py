@@ -410,7 +410,7 @@ class _Text(_Report):
 
     def trace(self, run: TraceRun) -> None:
         super().trace(run)
-        self._show(traces.trace_lines(run, self._width, told=self.told, quiet=self._quiet))
+        self._show(traces.trace_lines(run, self._width, shown=self.told, quiet=self._quiet))
         self.done.append(run)
 
     def interrupted(self) -> None:

@@ -82,7 +82,7 @@ def command(
     if numbering.passed.get(NO_OBJECT) and not found.events:
         raise LawfulError(
             "learn-no-objects",
-            f"none of the {numbering.read:,} events has an object, so there are no distances",
+            f"none of the {numbering.read:,} events has an object, so Lawful cannot measure distances",
             hint="distances are between events of one object, which is the `targetId` of each",
         )
     with trace_input.opened(output) as target:

@@ -268,7 +268,7 @@ def _straighten(graph: LayerGraph, layers: Sequence[Sequence[int]], across: list
         for run in runs if turn % 2 == 0 else runs[::-1]:
             ends = graph.left[run[0]] + graph.right[run[-1]]
             low, high, size = room.of(run)
-            # Where there is no room at all, rounding can make it a little less than none.
+            # Without any room, rounding can leave a little less than zero.
             if ends and size == len(run):
                 place = max(low, min(high, sum(across[node] for node in ends) / len(ends)))
                 for node in run:

@@ -33,16 +33,16 @@ class Baseline:
         return len(self._places)
 
     def knows(self, mark: Mark) -> bool:
-        """Is it known? An anomaly is, if it is so at all of its places."""
+        """Whether the baseline has this finding; of an anomaly, with all its places."""
         places = self._places.get(mark.fingerprint)
         return places is not None and places.issuperset(mark.places)
 
     def known(self, findings: list[Finding], source: SourceLines) -> list[Finding]:
-        """Those of the findings that are known."""
+        """The findings that the baseline knows."""
         return [each for each, mark in zip(findings, marks(findings, source), strict=True) if self.knows(mark)]
 
     def hide(self, run: LawRun, source: SourceLines) -> None:
-        """Let a run keep only the findings that are new."""
+        """Hide the findings of a run that the baseline knows."""
         run.log.hide(self.known(run.findings, source))
 
 
@@ -51,7 +51,7 @@ def load(path: str) -> Baseline:
     content = _content(path)
     if content is None:
         hint = "`lawful baseline update` writes one"
-        raise LawfulError("baseline-not-found", "there is no such baseline", where=path, hint=hint)
+        raise LawfulError("baseline-not-found", "this file does not exist", where=path, hint=hint)
     return Baseline(path, parse(content, path))
 
 
@@ -72,11 +72,11 @@ def parse(content: bytes, path: str) -> list[Mark]:
         document = json.loads(content)
         version = document[_KEY]
         if version != _VERSION:
-            message = f"this baseline has the version {version!r:.20}, not {_VERSION}"
-            raise LawfulError("baseline-bad", message, where=path, hint="write it anew: `lawful baseline update`")
+            message = f"this baseline has version {version!r:.20}, but Lawful reads version {_VERSION}"
+            raise LawfulError("baseline-bad", message, where=path, hint="write it again with `lawful baseline update`")
         return [_read(each) for each in document["findings"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise LawfulError("baseline-bad", "this is no baseline", where=path, hint=_SHORT) from error
+        raise LawfulError("baseline-bad", "this file is not a baseline", where=path, hint=_SHORT) from error
 
 
 def _read(data: Mapping[str, Any]) -> Mark:
@@ -104,7 +104,7 @@ def render(known: Iterable[Mark]) -> str:
 
 
 def write(path: str, known: Iterable[Mark]) -> None:
-    """Write a baseline; an older one stays until the new one is complete."""
+    """Write a baseline. The old file stays until the new one is complete."""
     text = render(known)
     try:
         with atomic_write(path) as file:
@@ -135,7 +135,7 @@ def marks_in(report: Any, path: str) -> list[Mark]:
         report["version"]
     except (AttributeError, KeyError, TypeError) as error:
         hint = "write one with `--format json`"
-        raise LawfulError("baseline-report", "this is no JSON report of Lawful", where=path, hint=hint) from error
+        raise LawfulError("baseline-report", "this is not a JSON report of Lawful", where=path, hint=hint) from error
     return found
 
 
@@ -170,7 +170,7 @@ class KnownFindings:
         return len(self.baseline)
 
     def known(self, findings: list[Finding]) -> list[Finding]:
-        """Those of the findings that are known."""
+        """The findings that the baseline knows."""
         return [] if self.baseline is None else self.baseline.known(findings, self.source)
 
 
@@ -180,4 +180,6 @@ def check_writable(path: str) -> None:
         raise LawfulError("file", "no file can be written there", where=path)
     content = _content(path) or b""
     if content.strip() and _KEY.encode() not in content:
-        raise LawfulError("baseline-bad", "this is no baseline, and is left as it is", where=path, hint=_SHORT)
+        raise LawfulError(
+            "baseline-bad", "this file is not a baseline, so Lawful does not overwrite it", where=path, hint=_SHORT
+        )

@@ -1,4 +1,4 @@
-"""How sure one may be: a table by class and law with a sentence each, JSON, and the picture of the paper's Fig. 4."""
+"""Confidence by class and law: a table with a sentence each, JSON, and the picture of the paper's Fig. 4."""
 
 from __future__ import annotations
 
@@ -128,9 +128,9 @@ def _statements(summary: ClassSummary) -> Iterator[tuple[ClaimState, str]]:
         if len(laws) == 1:
             yield state, sentence(summary.class_name, laws[0])
         elif len(laws) == len(summary.laws):
-            yield state, f"{text}; that is so for each of the {len(laws)} laws, by itself"
+            yield state, f"{text}; this holds for each of the {len(laws)} laws separately"
         else:
-            yield state, f"{text}; that is so, by itself, for each of {'; '.join(law.law for law in laws)}"
+            yield state, f"{text}; this holds separately for each of {'; '.join(law.law for law in laws)}"
 
 
 _HEAD = ("samples", "violated", "unknown", "confidence", "error rate", "claim")
@@ -178,8 +178,8 @@ def _row(name: str, cells: Sequence[str], sizes: Sequence[int], widest: int) -> 
 def _objects(summary: ClassSummary) -> str:
     parts = [f"{summary.created:,} seen made", f"{summary.sampled:,} followed"]
     if summary.alive:
-        no_samples = "is no sample" if summary.alive == 1 else "are no samples"
-        parts.append(f"{summary.alive:,} still alive, which {no_samples}")
+        not_samples = "is not a sample" if summary.alive == 1 else "are not samples"
+        parts.append(f"{summary.alive:,} still alive, which {not_samples}")
     return f"{', '.join(parts)}; now {_share(summary.rate)} followed (policy: {printable(summary.state)})"
 
 

@@ -152,11 +152,11 @@ def basis(explained: Explanation | Comparison) -> str:
     if explained.basis is Basis.SAMPLED:
         said = "sampled: there may be ways that no sample took"
     elif explained.reached:
-        said = "what was seen before a limit was reached: there may be other ways within the bounds"
+        said = "executions seen before a limit was reached: there may be other ways within the bounds"
     else:
-        said = "complete within bounds: there is no other way within them"
+        said = "complete within bounds: no other way exists within them"
     if explained.interrupted and not isinstance(explained, Explanation):
-        return "interrupted: what was compared so far, not everything"
+        return "interrupted: only a part of the executions was compared"
     if isinstance(explained, Explanation):
         if explained.interrupted:
             return f"interrupted: the best so far, not everything ({explained.basis.value} until then)"

@@ -68,7 +68,7 @@ def _diagram(run: LawRun, finding: Finding, trace: str = "") -> Diagram | None:
 
 
 class TraceFindings:
-    """What was found in traces: the findings with their marks, in order, and which of them a baseline knows."""
+    """The findings in traces with their marks, in order, and which of them a baseline knows."""
 
     def __init__(self, source: SourceLines, baseline: Baseline | None) -> None:
         self.runs: list[TraceRun] = []
@@ -92,7 +92,7 @@ class TraceFindings:
         return self._marks[id(finding)]
 
     def is_known(self, finding: Finding) -> bool:
-        """Does a baseline know this finding, as far as that can be told before its trace is judged?"""
+        """Whether a baseline knows this finding, by its number before its whole trace is judged."""
         if self._baseline is None:
             return False
         return self._baseline.knows(self._fingerprinter.mark(finding, keep=False))
@@ -170,7 +170,7 @@ def of_learner(
     seconds: float | None = None,
     baseline: str | None = None,
 ) -> Report:
-    """The report on what was learned; `hidden` are those of the anomalies that a baseline knows."""
+    """The report on learned rules and anomalies; `hidden` are the anomalies that a baseline knows."""
     mark_of = Marks(findings, source).of
     gone = set(map(id, hidden))
     return Report(

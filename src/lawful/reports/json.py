@@ -1,4 +1,4 @@
-"""The report as JSON, for programs: on a program under watch, on traces, and on what was learned."""
+"""The report as JSON, for programs: on a program under watch, on traces, and on a learner."""
 
 from __future__ import annotations
 

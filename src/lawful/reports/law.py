@@ -89,8 +89,7 @@ def _key(key: str) -> str:
 
 def _automaton(automaton: Automaton | NotFiniteError) -> Iterator[str]:
     if isinstance(automaton, NotFiniteError):
-        seen = count(automaton.most, "state")
-        yield f"not finite-state, as far as can be told from {seen} (--max-states looks further)"
+        yield f"no finite automaton within {count(automaton.most, 'state')} (--max-states looks further)"
         return
     memory = f", apart from the values of {', '.join(automaton.remembered)}" if automaton.remembered else ""
     if automaton.finite:

@@ -1,4 +1,4 @@
-"""What was learned, as text: anomalies with good and bad uses beside each other, rules, the tuner's moves."""
+"""The report on a learner, as text: anomalies with good and bad uses beside each other, rules, the tuner's moves."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def number_of_rules(learner: Learner) -> str:
 
 
 def learned_lines(learner: Learner, width: int = WIDTH) -> Iterator[Line]:
-    """What is known beside the anomalies, and under which parameters."""
+    """The numbers of rules, the window and the strategy."""
     now = learner.parameters
     survey = _survey(learner)
     states = f"{survey.enforcing:,} enforced, {survey.learning:,} still learned, {survey.dead:,} dead"

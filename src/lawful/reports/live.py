@@ -75,7 +75,7 @@ def _learned_summary(report: Report, learner: Learner, width: int, details: bool
 
     judged = bool(report.items or report.hidden or report.laws)
     if not (judged or learner.events):
-        yield [Span("nothing was learned: there were no events of objects", "yellow")]
+        yield [Span("nothing was learned: no event has an object", "yellow")]
         return
     parts = _total(report) if judged else [Span("nothing new" if report.known else "nothing unusual", "green")]
     if sum(item.anomaly for item in report.items) == learner.parameters.budget:

@@ -63,11 +63,11 @@ def report_lines(found: Locality, traces: list[str], passed: dict[str, int], wid
     )
     yield from paragraph(facts, width)
     if passed:
-        told = ", ".join(f"{number:,} {printable(why)}" for why, number in sorted(passed.items()))
-        yield from paragraph(f"passed over: {told}", width, "dim")
+        skipped = ", ".join(f"{number:,} {printable(why)}" for why, number in sorted(passed.items()))
+        yield from paragraph(f"skipped: {skipped}", width, "dim")
     if not found.pairs:
         what = "no object has two events" if found.events else "no event has an object"
-        yield from paragraph(f"{what}, so there are no distances", width)
+        yield from paragraph(f"{what}, so Lawful cannot measure distances", width)
         return
     yield []
     yield from _table(found)

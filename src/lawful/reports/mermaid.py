@@ -51,7 +51,7 @@ def _lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _node(node: Node, name: str) -> str:
-    # There is no doubled box with round corners; the one with doubled sides comes nearest.
+    # Mermaid has no doubled box with round corners; the one with doubled sides comes nearest.
     before, after = ("[[", "]]") if node.accepting else ("(", ")")
     if node.round:
         before, after = ("(((", ")))") if node.accepting else ("((", "))")

@@ -40,7 +40,7 @@ class SourceLines:
         return {each: lines[each - 1].rstrip("\r") for each in range(first, last + 1)}
 
     def function(self, file: str | None, number: int | None) -> str:
-        """The qualified name of the function or class around a line; empty if there is none, or it is unknown."""
+        """The qualified name of the function or class around a line; empty outside of them, or if unknown."""
         if file is None or number is None:
             return ""
         if file not in self._functions:

@@ -56,7 +56,7 @@ def finding_lines(item: Item, source: SourceLines, width: int = WIDTH) -> Iterat
         yield [Span(gutter, "dim"), Span(cut(line, width - len(gutter)), "bold")]
     yield from _body(finding, width)
     label = "left open" if finding.rejected_at == "end" else "earlier"
-    for each in finding.history if catalogued(finding) is None else _told_once(finding.history):
+    for each in finding.history if catalogued(finding) is None else _without_begun_calls(finding.history):
         yield from _earlier(label, each.event, source, width)
         label = ""
     yield from _note(label, finding, width)
@@ -128,7 +128,7 @@ def _facts(finding: Finding, width: int, *, in_trace: bool) -> Iterator[tuple[st
         yield "", f"and {len(finding.contexts) - _MOST_CONTEXTS:,} more"
 
 
-def _told_once(history: Sequence[Numbered]) -> Iterator[Numbered]:
+def _without_begun_calls(history: Sequence[Numbered]) -> Iterator[Numbered]:
     """Events without the beginnings of calls whose ends come next."""
     for each, following in zip_longest(history, history[1:]):
         if following is None or not _is_call(each.event, following.event):
@@ -155,7 +155,7 @@ def _earlier(label: str, event: Event, source: SourceLines, width: int) -> Itera
 def confidence_lines(
     summaries: Sequence[ClassSummary] | None, unsampled: Iterable[str], width: int, *, moves: bool = False
 ) -> Iterator[Line]:
-    """How sure one may be, where objects were sampled; `unsampled` laws are about more than one object."""
+    """The confidence report, where objects were sampled; `unsampled` laws are about more than one object."""
     if summaries is None:
         return
     from lawful.reports import confidence

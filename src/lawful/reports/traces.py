@@ -24,16 +24,16 @@ def finding_lines(run: TraceRun, finding: Finding, width: int = WIDTH) -> Iterat
 
 
 def trace_lines(
-    run: TraceRun, width: int = WIDTH, *, told: Collection[int] = (), quiet: bool = False
+    run: TraceRun, width: int = WIDTH, *, shown: Collection[int] = (), quiet: bool = False
 ) -> Iterator[Line]:
-    """What became of each law on a trace: its findings, or that it accepts; `told`: ids of findings that are shown."""
+    """What became of each law on a trace: its findings, or that it accepts; `shown`: ids of findings to leave out."""
     for whole, group in groupby(run.results, key=lambda result: result.whole):
         results = list(group)
-        # Of a law in parts, which may be hundreds, those that were kept are told together.
+        # A law may have hundreds of parts: those that accept the trace share one line.
         kept = sum(bool(result.accepted) for result in results) if len(results) > 1 else 0
         for result in results:
             for finding in run.findings:
-                if finding.law == result.law.name and id(finding) not in told:
+                if finding.law == result.law.name and id(finding) not in shown:
                     yield from finding_lines(run, finding, width)
             if not quiet and not (kept and result.accepted):
                 yield from _result_lines(run, result, width)

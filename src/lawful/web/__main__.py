@@ -17,8 +17,8 @@ from lawful.web.security import Guard, answered_names
 from lawful.web.serving import address, server
 
 _MAX_LINE = 64_000_000
-_VIEWERS_TIMEOUT = 600.0  # seconds that those who look on may go on doing so, after the end
-_POLL_INTERVAL = 1.0  # in which a page may come back
+_VIEWERS_TIMEOUT = 600.0  # seconds that open pages may stay after the end of the run
+_POLL_INTERVAL = 1.0  # seconds in which a page may connect again
 
 
 async def _serve(listening: socket.socket, link: socket.socket, token: str) -> None:

@@ -32,7 +32,7 @@ _STATIC = {
 class DashboardHub:
     """Connects the link to the program with all viewers.
 
-    No viewer has a queue: one that is ready gets all changes since its last time. So a slow viewer costs nothing.
+    No viewer has a queue: a viewer that is ready gets all changes since its last update. A slow viewer costs nothing.
     """
 
     def __init__(self, side: ServerSide) -> None:
@@ -43,7 +43,7 @@ class DashboardHub:
         self._last = 0
 
     def tell(self) -> None:
-        """There is something new."""
+        """Wake all viewers: there is something new."""
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -65,7 +65,7 @@ class DashboardHub:
         self.tell()
 
     async def ask(self, command: dict[str, Any], timeout: float = _COMMAND_TIMEOUT) -> dict[str, Any]:
-        """Have a command carried out."""
+        """Send a command to the program, and wait for its answer."""
         if self.side.ask is None:
             return _OVER
         self._last += 1
@@ -123,7 +123,7 @@ _OVER = _error("control-over", "the program is not watched any more")
 
 
 def application(hub: DashboardHub) -> Starlette:
-    """The page, its stream of news, and its commands."""
+    """The page, its stream of changes, and its commands."""
 
     async def page(_: Request) -> Response:
         return Response(_file("index.html"), media_type="text/html; charset=utf-8")
@@ -140,18 +140,18 @@ def application(hub: DashboardHub) -> Starlette:
 
     async def news(_: Request) -> Response:
         if hub.viewers >= MAX_VIEWERS:
-            return Response("too many are looking\n", 503)
+            return Response("the dashboard has too many viewers\n", 503)
         return EventSourceResponse(hub.stream(), ping=15)
 
     async def do(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            hint = "say so in a header: Content-Type: application/json"
-            return json_response(_error("control-value", "a command is sent as JSON", hint), 415)
+            hint = "send the header Content-Type: application/json"
+            return json_response(_error("control-value", "a command must be JSON", hint), 415)
         body = b""
         async for part in request.stream():
             body += part
             if len(body) > _MAX_BODY:
-                return json_response(_error("control-value", "that is too long"), 413)
+                return json_response(_error("control-value", f"a command may have {_MAX_BODY:,} bytes at most"), 413)
         try:
             command = msgspec.json.decode(body, type=dict[str, Any])
         except msgspec.DecodeError as error:

@@ -31,7 +31,7 @@ def load(path: str) -> ServerSide:
     try:
         message = {"state": _state(report, path), "findings": _findings(report), "answers": []}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _no_report(path, f"the report is not whole: {type(error).__name__}: {error}") from None
+        raise _no_report(path, f"the report is incomplete: {type(error).__name__}: {error}") from None
     side.take(msgspec.json.encode(message))
     return side
 

@@ -36,7 +36,7 @@ _MAX_FINDINGS = 200  # that are sent at once
 
 
 class ProgramSide:
-    """The session's side: sends its state, carries out commands. It never waits, except for the last state."""
+    """The session's side: sends its state, executes commands. It never waits, except for the last state."""
 
     def __init__(self, control: Control, connection: socket.socket) -> None:
         self._control = control
@@ -174,8 +174,8 @@ class ServerSide:
         self.changed: dict[int, int] = {}  # findings: the version in which each last changed
         self.over = ask is None
         self.ask = ask
-        self.time = 0.0  # when it last heard of the run
-        self.more = False  # are there findings of which it has not heard yet?
+        self.time = 0.0  # of the last message from the run
+        self.more = False  # does the run have findings that it has not sent yet?
 
     def take(self, line: bytes) -> list[dict[str, Any]]:
         """Take in what the program's side has sent; the answers to commands that are in it."""

@@ -123,7 +123,7 @@ class Oracle:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise LawfulError("oracle-message", f"this is not JSON: {error}") from None
         if not isinstance(event, dict):
-            raise LawfulError("oracle-message", "an event is a JSON object")
+            raise LawfulError("oracle-message", "an event must be a JSON object")
         return event
 
     def _state(self, event: Event, own: OracleState | None) -> OracleState:
@@ -132,7 +132,7 @@ class Oracle:
             return own
         name = None if key is None else event.get(key)
         if key is not None and not isinstance(name, str | int):
-            raise LawfulError("oracle-key", f"the event has no {quoted(key)} that is a text or a whole number")
+            raise LawfulError("oracle-key", f"the event needs a field {quoted(key)} with a text or a whole number")
         return self.state((type(name).__name__, name))
 
     def state(self, name: Any) -> OracleState:
@@ -140,9 +140,7 @@ class Oracle:
         state = self._states.get(name)
         if state is None:
             if len(self._states) >= self.options.most_states:
-                raise LawfulError(
-                    "oracle-states", f"there are {len(self._states):,} states already, and no more are kept"
-                )
+                raise LawfulError("oracle-states", f"the oracle already keeps {len(self._states):,} states, its limit")
             state = self._states[name] = self.new_state()
         return state
 
@@ -157,7 +155,7 @@ def application(oracle: Oracle) -> Starlette:
 
     async def converse(socket: WebSocket) -> None:
         if oracle.connections >= options.most_connections:
-            await socket.close(1013, "there are too many connections")
+            await socket.close(1013, "the oracle has too many connections")
             return
         oracle.connections += 1
         try:
@@ -189,7 +187,7 @@ def application(oracle: Oracle) -> Starlette:
         names = _keys(request.query_params.get("key", "")) if options.key is not None else [_stream(request)]
         state = next((state for name in names if (state := oracle.forget(name)) is not None), None)
         if state is None:
-            return json_response({"error": {"slug": "oracle-stream", "message": "there is no such stream"}}, 404)
+            return json_response({"error": {"slug": "oracle-stream", "message": "this stream does not exist"}}, 404)
         return json_response({"verdict": state.end()})
 
     async def look(request: Request) -> Response:

@@ -68,18 +68,18 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008, "reason": refusal})
 
     def _refusal(self, scope: Scope) -> str | None:
-        """Why this request is not answered."""
+        """Why the server refuses this request; None if it does not."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key = name.decode("latin-1").lower()
             if key in headers and key in ("host", "origin", TOKEN_HEADER):
-                return f"the header {key} is there twice"
+                return f"the request has two headers {key}"
             headers[key] = value.decode("latin-1")
         if headers.get("host", "").lower() not in self._hosts:
-            return "this server does not answer to that name"
+            return "the header host names another server"
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in {f"http://{host}" for host in self._hosts}:
-            return "pages of other origins may not ask"
+            return "the request comes from a page of another origin"
         if self._token is None or scope["path"].startswith(self._open_paths or ("\0",)):
             return None
         return None if self._knows(scope, headers) else "the token is missing or wrong"

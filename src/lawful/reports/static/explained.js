@@ -42,9 +42,9 @@
         caption.textContent = picture ? counted(picture.states, "state") : "";
       } else {
         panel.groups = lawfulDrawing.grouped(picture.edges, new Set(whole.dominating), new Set(data.failing));
-        const told = (edge) => whole.edges[edge.from[0]].detail;
+        const described = (edge) => whole.edges[edge.from[0]].detail;
         const more = { role: panel.role, title: panel.title, note: whole.doomed_note };
-        const tree = () => lawfulDrawing.svg(picture, panel.groups, { ...data, ...more }, told);
+        const tree = () => lawfulDrawing.svg(picture, panel.groups, { ...data, ...more }, described);
         show(panel, own ? panel.made : lawfulDrawing.toDom(tree()));
         caption.textContent = `${counted(picture.states, "state")}, ${counted(picture.edges.length, "edge")}`
           + (hidden.size ? `, ${counted(hidden.size, "event")} taken out` : "");

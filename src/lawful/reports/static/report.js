@@ -63,8 +63,8 @@
   // Where the events are in time, a line for each object. The list below says the same in words.
   function timeline(events) {
     const times = events.map((event) => event.time);
-    const told = times.every((time) => time !== undefined);
-    const known = told && times[times.length - 1] > times[0];
+    const timed = times.every((time) => time !== undefined);
+    const known = timed && times[times.length - 1] > times[0];
     const targets = [...new Set(events.map((event) => event.target ?? ""))];
     const left = 120, width = 800, right = 24, top = 16, lane = 34;
     const height = top + lane * targets.length + 26;
@@ -101,7 +101,7 @@
       ));
     });
     const apart = known ? `${times[0]} s to ${times[times.length - 1]} s` : `all at ${times[0]} s, in order`;
-    const scale = told ? apart : "in order; the events tell no time";
+    const scale = timed ? apart : "in order; the events tell no time";
     picture.append(draw("text", { class: "dim", x: left, y: height - 8 }, scale));
     return el("figure", { class: "wide" }, picture);
   }

@@ -293,19 +293,19 @@ function status(text, kind) {
   byId("status").className = kind;
 }
 
-function show(told) {
-  const state = told.state;
-  for (const finding of told.findings) {
+function show(view) {
+  const state = view.state;
+  for (const finding of view.findings) {
     if (finding.withdrawn) seen.findings.delete(finding.number);
     else seen.findings.set(finding.number, finding);
   }
-  if (told.findings.length || !seen.state) showFindings();
+  if (view.findings.length || !seen.state) showFindings();
   if (!state || !("events" in state)) return;
   if (seen.state?.seconds !== state.seconds) seen.rates.push(state.rate);
   if (seen.rates.length > POINTS) seen.rates.shift();
   seen.state = state;
-  seen.over = told.over;
-  document.title = `${told.total ? `(${told.total}) ` : ""}Lawful ${state.program}`;
+  seen.over = view.over;
+  document.title = `${view.total ? `(${view.total}) ` : ""}Lawful ${state.program}`;
   byId("program").textContent = state.program;
   document.body.classList.toggle("finished", state.process === null); // it is read from a report: nothing can be done
   byId("events").textContent = number(state.events);
@@ -323,7 +323,7 @@ function show(told) {
   byId("record").textContent = state.recording.on ? "Stop recording" : "Record";
   byId("recording").textContent = state.recording.file ? `${state.recording.on ? "writing" : "to"} ${state.recording.file}` : "";
   byId("record").disabled = !state.recording.on && !state.recording.file;
-  if (told.over) end();
+  if (view.over) end();
   else status("live", "live");
 }
 

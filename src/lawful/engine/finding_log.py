@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lawful.engine.evidence import Evidence, values_of
-from lawful.engine.findings import Event, Finding, finding_key, has_place, time_of
+from lawful.engine.findings import Event, Finding, finding_key, has_place, place_of, time_of
 from lawful.events.event_kinds import mentioned_ids
 from lawful.laws.protocol import Expectation
 
@@ -145,13 +145,9 @@ class FindingLog:
         """Does the source, or the project's configuration, suppress this?"""
         if self._suppressions is None or event is None:
             return False
-        file, line = event.get("file"), event.get("line")
-        if not self._suppressions.cover(
-            law, file if isinstance(file, str) else None, line if isinstance(line, int) else None
-        ):
-            return False
-        self.suppressed += 1
-        return True
+        suppressed = self._suppressions.cover(law, *place_of(event))
+        self.suppressed += suppressed
+        return suppressed
 
     def _add(self, key: tuple[object, ...], finding: Finding) -> None:
         self._findings[key] = finding

@@ -69,13 +69,11 @@ class Finding:
 
     @property
     def file(self) -> str | None:
-        file = (self.place_event or {}).get("file")
-        return file if isinstance(file, str) else None
+        return place_of(self.place_event)[0]
 
     @property
     def line(self) -> int | None:
-        line = (self.place_event or {}).get("line")
-        return line if isinstance(line, int) else None
+        return place_of(self.place_event)[1]
 
     @property
     def first_time(self) -> float | None:
@@ -199,6 +197,12 @@ def finding_key(law: str, rejected_at: int | str | None, event: Event | None) ->
     return law, how, kind if isinstance(kind, str) else None, name if isinstance(name, str) else None
 
 
+def place_of(event: Event | None) -> tuple[str | None, int | None]:
+    """The file and the line of an event, as far as it has them."""
+    file, line = (event or {}).get("file"), (event or {}).get("line")
+    return file if isinstance(file, str) else None, line if isinstance(line, int) else None
+
+
 def has_place(event: Event) -> bool:
     """Does it say where in the source it happened? The end of an object (`gone`) happens nowhere."""
     return isinstance(event.get("file"), str) and isinstance(event.get("line"), int)
@@ -226,7 +230,7 @@ def finding_html(finding: Finding) -> str:
     from lawful.engine.wording import count, describe, expected, message
 
     times = f" ({count(finding.count, 'time')})" if finding.count > 1 else ""
-    place = "" if finding.file is None else f"<br><code>{markup.text(_place(finding.file, finding.line))}</code>"
+    place = "" if finding.file is None else f"<br><code>{markup.text(_place(finding.place_event))}</code>"
     parts = [f"<p><b>{markup.text(finding.law)}</b>: {markup.text(message(finding))}{times}{place}</p>"]
     wanted = expected(finding.expectation)
     if wanted:
@@ -236,7 +240,7 @@ def finding_html(finding: Finding) -> str:
     if last is not None:
         events.append(("→", last))
     if events:
-        rows = [(number, describe(event), _where(event)) for number, event in events]
+        rows = [(number, describe(event), _place(event)) for number, event in events]
         parts.append(markup.table(("event", "what happened", "where"), rows, numbers=(0,)))
     if finding.anomaly is not None:
         for title, scene in (("not here", finding.anomaly.bad[:1]), ("as here", [finding.anomaly.good])):
@@ -246,10 +250,6 @@ def finding_html(finding: Finding) -> str:
     return f"<div>{''.join(parts)}</div>"
 
 
-def _where(event: Event) -> str:
-    file, line = event.get("file"), event.get("line")
-    return _place(file, line if isinstance(line, int) else None) if isinstance(file, str) else ""
-
-
-def _place(file: str, line: int | None) -> str:
-    return file if line is None else f"{file}:{line}"
+def _place(event: Event | None) -> str:
+    file, line = place_of(event)
+    return file or "" if line is None or file is None else f"{file}:{line}"

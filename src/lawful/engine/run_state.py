@@ -33,7 +33,7 @@ class Mark:
 
 
 def finding_json(number: int, finding: Finding, mark: Mark) -> dict[str, Any]:
-    told: dict[str, Any] = all_encodable(
+    shown: dict[str, Any] = all_encodable(
         {
             "number": number,
             "law": finding.law,
@@ -47,7 +47,7 @@ def finding_json(number: int, finding: Finding, mark: Mark) -> dict[str, Any]:
             "history": _history(finding),
         }
     )
-    return told
+    return shown
 
 
 def _history(finding: Finding) -> list[dict[str, Any]]:
@@ -68,7 +68,7 @@ def thinned(series: Sequence[T]) -> Sequence[T]:
 
 
 def class_json(kind: ClassSummary) -> dict[str, Any]:
-    told: dict[str, Any] = all_encodable(
+    shown: dict[str, Any] = all_encodable(
         {
             "name": kind.class_name,
             "state": kind.state,
@@ -98,7 +98,7 @@ def class_json(kind: ClassSummary) -> dict[str, Any]:
             ],
         }
     )
-    return told
+    return shown
 
 
 class Remade(Generic[T]):

@@ -195,18 +195,12 @@ class SampleTracking:
                         self._end(each.kind, target)
                         self._ignored[each.kind].add(target)
         over, self._over = self._over, []
-        by_kind: dict[str, list[_Judge]] = {}
-        for each in laws if over else ():
-            if each.subjects is not None:
-                by_kind.setdefault(each.kind, []).append(
-                    (each.law.name, each.monitor.forget, each.monitor.names_offender)
-                )
         for group, target, sample in over:
-            judges = by_kind.get(group.name, ())
-            unknown = [law for law, forget, _ in judges if forget(target)]
-            for law, _, names_offender in judges:
-                if not names_offender and law not in sample.violated and law not in unknown:
-                    self._clean.setdefault(law, set()).add(target)
+            judges = [each for each in laws if each.subjects is not None and each.kind == group.name]
+            unknown = [each.law.name for each in judges if each.monitor.forget(target)]
+            for each in judges:
+                if not (each.monitor.names_offender or each.law.name in sample.violated or each.law.name in unknown):
+                    self._clean.setdefault(each.law.name, set()).add(target)
             self.confidence.ended(group, sample.began, sample.violated, unknown)
         if over:
             self.confidence.settle()
@@ -253,7 +247,6 @@ class SampleTracking:
         self.confidence.after_fork_in_child()
 
 
-_Judge = tuple[str, Callable[[ObjectId], bool], bool]  # a law's name, its `forget`, and its `names_offender`
 _Share = tuple[str, Callable[[Event], ObjectId | None], tuple[Any, ...]]
 
 

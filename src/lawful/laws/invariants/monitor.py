@@ -29,9 +29,9 @@ def tracker(rule: Rule, violations: deque[RuleViolation]) -> Tracker:
 class InvariantMonitor(MonitorBase):
     """The running state of an invariant, or of several. It can be pickled.
 
-    An event is taken in any case: a write that breaks an invariant happens all the same, and is the state that the next
-    one is judged from. So `forgive` only goes on to the next. What several objects owe can become due at one event: it
-    is rejected for the first, and if `again` is asked once more for each other; else the next events are, or the end.
+    A write that breaks an invariant happens all the same, so `forgive` only goes on from there. One event can show
+    several violations: it is rejected for the first, and once more for each call of `again`; without it, the next
+    events or the end are rejected.
     """
 
     names_offender = True

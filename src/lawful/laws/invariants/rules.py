@@ -254,9 +254,8 @@ class _Problems(list[Problem]):
 
 def _check_class(name: object, found: _Problems) -> None:
     if not isinstance(name, str):
-        found.add(
-            "invariant-class", "class", "the class must be a string", hint="write it in quotes: class = 'module.Class'"
-        )
+        hint = "write it in quotes: class = 'module.Class'"
+        found.add("invariant-class", "class", "the class must be a string", hint=hint)
     elif not name:
         found.add("invariant-class", "class", "the class is missing", hint="class = 'module.Class'")
     elif not all(part.isidentifier() or part == "<locals>" for part in name.split(".")):
@@ -274,9 +273,8 @@ def _check_shape(given: Property, found: _Problems) -> None:
         hint = "say always = '...', next = '...', or when, then and within"
         found.add("invariant-key", "class", "the invariant says nothing", hint=hint)
     if len(kinds) > 1:
-        found.add(
-            "invariant-key", kinds[1], f"`{kinds[0]}` and `{kinds[1]}` are two invariants", hint="make two tables"
-        )
+        message = f"`{kinds[0]}` and `{kinds[1]}` are two invariants"
+        found.add("invariant-key", kinds[1], message, hint="make two tables")
     if given.then is not None:
         for key, value in (("when", given.when), ("within", given.within)):
             if value is None:

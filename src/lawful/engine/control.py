@@ -43,8 +43,8 @@ class Control:
         self._numbers: dict[tuple[object, ...], int] = {}  # of findings, by their keys
         self._anomalies: dict[int, Finding] = {}  # that were shown, by number: they may be withdrawn
         self._rules: list[Rule] = []  # as they were last shown
-        self._learned = Remade(self._told_rules, self._reached)
-        self._suspicions = Remade(self._told_anomalies, self._reached)
+        self._learned = Remade(self._rules_shown, self._reached)
+        self._suspicions = Remade(self._anomalies_shown, self._reached)
         self._began = clock.monotonic()
         self._before = (self._began, 0)  # when events were last counted, and how many
         self._rate = 0.0
@@ -117,19 +117,19 @@ class Control:
             **self._learned.get(),
         }
 
-    def _told_rules(self) -> dict[str, Any]:
+    def _rules_shown(self) -> dict[str, Any]:
         from lawful.learning.learned_json import rule_json
 
         assert self._session.learner is not None
         learner = self._session.learner.learner
         counted = {"enforcing": 0, "learning": 0}
 
-        def told() -> Any:
+        def each_rule() -> Any:
             for rule in learner.rules():
                 counted[rule.state.name.lower()] += 1
                 yield rule
 
-        self._rules = nsmallest(MOST_RULES, told(), key=lambda rule: (-rule.state, -rule.satisfied, rule.failed))
+        self._rules = nsmallest(MOST_RULES, each_rule(), key=lambda rule: (-rule.state, -rule.satisfied, rule.failed))
         return {
             "counts": counted,
             "rules": [
@@ -164,14 +164,14 @@ class Control:
             found |= {self._number(finding): finding for finding in self._suspicions.get()}
         withdrawn = {number: each for number, each in self._anomalies.items() if number not in found}
         self._anomalies |= {number: each for number, each in found.items() if each.anomaly is not None}
-        told = []
+        changed = []
         for number, finding in (found | withdrawn).items():
             mark = Mark(finding.count, number in self._muted, number in withdrawn)
             if known.get(number) != mark:
-                told.append(finding_json(number, finding, mark))
-        return told
+                changed.append(finding_json(number, finding, mark))
+        return changed
 
-    def _told_anomalies(self) -> list[Finding]:
+    def _anomalies_shown(self) -> list[Finding]:
         learner = self._session.learner
         return [] if learner is None else learner.findings()
 

@@ -87,8 +87,8 @@ class LearningHistory:
         """Add what this run has counted and reported."""
         from lawful.learning.store import Run, Store, new_run_id
 
-        told = learner.parameters
+        learned_with = learner.parameters
         with Store(self._path) as store:
-            run = Run(new_run_id(), learner.events, told.window)
+            run = Run(new_run_id(), learner.events, learned_with.window)
             counted, histories = learner.shared_pairs(), learner.shared_histories()
-            store.add([run], told.templates, counted, histories, learner.report_record(), learner.novelty())
+            store.add([run], learned_with.templates, counted, histories, learner.report_record(), learner.novelty())

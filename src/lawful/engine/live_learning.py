@@ -52,7 +52,7 @@ class LiveLearner:
         self._state = RLock()  # of these
         self._ticking = RLock()
         self._due = False
-        self._told = 0  # events, when progress was last reported
+        self._reported = 0  # events, when progress was last reported
 
     # -- lawful.sources.python.tracer_protocol.LearnerFeed ------------------------------------------------------
 
@@ -163,13 +163,13 @@ class LiveLearner:
     def _ready(self) -> bool:
         """Wait until a tick is due, or for a short while; is there something to do?"""
         self._due = self._stream.wait(_PERIOD, False) == 1
-        return self._due or (self.on_progress is not None and self._stream.events != self._told)
+        return self._due or (self.on_progress is not None and self._stream.events != self._reported)
 
     def _serve(self) -> None:
         if self._due:
             self._tick(self._stream)
         elif self.on_progress is not None:
-            self._told = self._stream.events
+            self._reported = self._stream.events
             self.on_progress()
 
     def _tick(self, stream: Any) -> None:
@@ -236,7 +236,7 @@ class LiveLearner:
         self._server.forget()
         self._state, self._ticking = RLock(), RLock()  # threads that are not here may have had them
         self._working = self._waking = False
-        self._told = 0
+        self._reported = 0
         self.learner = Learner(replace(self.learner.parameters, thresholds=self._parameters.thresholds))
         if self.direct:
             self._attach()

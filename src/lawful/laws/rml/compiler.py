@@ -158,6 +158,8 @@ def named_ref(node: syntax.Argument) -> NamedRef:
             return terms.OBJECT, tuple((key, named_ref(part)) for key, part in fields)
         case syntax.ListPattern(items, is_open):
             return terms.LIST, tuple(map(named_ref, items)), is_open
+        case syntax.AnyOf(options):
+            return terms.CHOICE, tuple(map(named_ref, options))
         case _:
             return terms.WILDCARD
 
@@ -185,23 +187,11 @@ def _clause(declaration: syntax.Declaration) -> Clause:
 def _pattern(pattern: syntax.Pattern) -> Direct:
     names: list[str] = []
 
-    def tree(node: syntax.Pattern) -> patterns.PatternTree:
-        match node:
-            case syntax.Name(name):
-                names.append(name)
-                return "capture", len(names) - 1
-            case syntax.Literal(value):
-                return "literal", value
-            case syntax.ObjectPattern(fields):
-                return "object", tuple((key, tree(part)) for key, part in fields)
-            case syntax.ListPattern(items, is_open):
-                return "list", tuple(map(tree, items)), is_open
-            case syntax.AnyOf(options):
-                return "choice", tuple(map(tree, options))
-            case _:
-                return ("wildcard",)
+    def capture(ref: NamedRef) -> patterns.PatternTree:
+        names.append(ref[1])
+        return "capture", len(names) - 1
 
-    return Direct(tree(pattern), tuple(names))
+    return Direct(patterns.of_ref(named_ref(pattern), capture), tuple(names))
 
 
 def _telling_fields_first(clauses: Clauses) -> Clauses:

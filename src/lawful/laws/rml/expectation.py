@@ -53,15 +53,13 @@ def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expecta
 @deep
 def pending(planner: Planner, state: Recipe, most: int) -> tuple[Expectation, ...]:
     """For each of up to so many instances that keep a trace from ending in this state: what it waits for."""
-    return tuple(islice(_pending(planner, state), most))
-
-
-def _pending(planner: Planner, state: Recipe) -> Iterator[Expectation]:
     probe = _Probe(planner, None)
-    for leaf, required in probe.leaves(state, True):
-        if required and probe.refuses(leaf):
-            expected = tuple(dict.fromkeys(probe.firsts(leaf)))
-            yield Expectation(expected[:_MOST], _bindings(planner, leaf), max(0, len(expected) - _MOST))
+    waiting = (leaf for leaf, required in probe.leaves(state, True) if required and probe.refuses(leaf))
+    found: list[Expectation] = []
+    for leaf in islice(waiting, most):
+        expected = tuple(dict.fromkeys(probe.firsts(leaf)))
+        found.append(Expectation(expected[:_MOST], _bindings(planner, leaf), max(0, len(expected) - _MOST)))
+    return tuple(found)
 
 
 def _bindings(planner: Planner, leaf: Leaf) -> dict[str, Any]:
@@ -172,8 +170,7 @@ class _Probe(TreeWalker):
             if not matched:
                 yield from self._firsts(args[3], names)
         elif op == terms.CALL:
-            body = self.stepper.unfold(term)
-            yield from self._firsts(body, names)
+            yield from self._firsts(self.stepper.unfold(term), names)
         elif op == terms.IF:
             yield from self._firsts(args[1] if self.stepper.holds(args[0]) else args[2], names)
         elif op == terms.TIMES and self._value(terms.operand(args[1]), self.stepper.registers) == 0:
@@ -200,8 +197,7 @@ class _Probe(TreeWalker):
         if kind == terms.SLOT and self.by_name and self._planner.shapes[self._shape].names[ref[1]]:
             return self._planner.shapes[self._shape].names[ref[1]]
         if terms.is_ground(ref):
-            value = self._value(terms.operand(ref), self.stepper.registers)
-            return _short(value)
+            return _short(self._value(terms.operand(ref), self.stepper.registers))
         if kind == terms.VARIABLE:
             return names.get(ref[1], "_")
         if kind == terms.OBJECT:

@@ -20,6 +20,7 @@ from lawful.laws.rml.equations import (
     own_arguments,
     own_variables,
     pattern_variables,
+    postorder,
     reachable,
     scoped,
     uses,
@@ -217,28 +218,17 @@ class _WarningFinder:
 
 
 def _used_variables(root: Expression, free: dict[str, frozenset[str]]) -> dict[int, frozenset[str]]:
-    """For the whole tree and the body of each ``let``: the variables used in it, those of called equations included."""
-    found: dict[int, set[str]] = {id(root): set()}
-    result: dict[int, frozenset[str]] = {}
-    # Each expression with the scopes around it, innermost last: a use counts up to the scope that declares the name.
-    stack: list[tuple[Expression, tuple[tuple[int, frozenset[str]], ...]]] = [(root, ((id(root), frozenset()),))]
-    while stack:
-        node, scopes = stack.pop()
-        names = {variable.name for variable in own_variables(node)}
+    """For each expression, by its id: the variables used in it, those of called equations included."""
+    found: dict[int, frozenset[str]] = {}
+    for node in postorder(root):
+        names = frozenset(variable.name for variable in own_variables(node))
+        names = names.union(*(found[id(child)] for child in node.children))
         if isinstance(node, EquationCall):
             names |= free[node.name]
-        for scope, declared_there in reversed(scopes):
-            if not names:
-                break
-            found[scope] |= names
-            names = names - declared_there
-        if isinstance(node, Let):
-            found.setdefault(id(node.body), set())
-            scopes = (*scopes, (id(node.body), frozenset(node.names)))
-        stack.extend((child, scopes) for child in node.children)
-    for key, names in found.items():
-        result[key] = frozenset(names)
-    return result
+        elif isinstance(node, Let):
+            names -= set(node.names)
+        found[id(node)] = names
+    return found
 
 
 def _holds(guard: Data) -> bool:

@@ -108,7 +108,7 @@ class _OverlapChecker:
         found = self.facts[name] = {}
         for node in self.trees[name]:
             found[id(node)] = self._node_facts(node, [found[id(child)] for child in node.children], self.may[name])
-        exported = self._renamed(found[id(self.trees[name][-1])], dict.fromkeys(self.free[name], terms.WILDCARD))
+        exported = _seen_from_outside(found[id(self.trees[name][-1])], dict.fromkeys(self.free[name], terms.WILDCARD))
         changed, self.exported[name] = exported != self.exported[name], exported
         return changed
 
@@ -120,10 +120,12 @@ class _OverlapChecker:
             case syntax.All():
                 return _EVERY_FACT._replace(needed=NOTHING)
             case syntax.Event(use):
-                one = frozenset((self._item(use),))
+                one = frozenset((_item(use),))
                 return _Facts(one, NOTHING, one, one)
             case syntax.EquationCall(name, args):
-                return self._renamed(self.exported[name], dict(zip(self.params[name], map(_ref, args), strict=True)))
+                return _seen_from_outside(
+                    self.exported[name], dict(zip(self.params[name], map(_ref, args), strict=True))
+                )
             case Infix(syntax.CONCAT):
                 left, right = inner
                 left_may, right_may = (may[id(child)] for child in node.children)
@@ -153,35 +155,19 @@ class _OverlapChecker:
             case syntax.Let(names, body):
                 unbound, bound = (
                     dict.fromkeys(names, terms.WILDCARD),
-                    self._renamed(inner[0], dict.fromkeys(names, OPAQUE)),
+                    _seen_from_outside(inner[0], dict.fromkeys(names, OPAQUE)),
                 )
-                first, _, _, needed = self._renamed(inner[0], unbound)
+                first, _, _, needed = _seen_from_outside(inner[0], unbound)
                 going_on = _union(bound.going_on, first if may[id(body)] else NOTHING)
                 return _Facts(first, going_on, bound.ever, needed)
             case syntax.Filter(use, _, _):
-                gate = frozenset((self._item(use),))
+                gate = frozenset((_item(use),))
                 chosen, rest = (*inner, _EVERY_FACT)[:2]
                 first = _union(self._both(gate, chosen.first), rest.first)
                 going_on = _union(self._both(gate, chosen.going_on), rest.going_on)
                 return _Facts(first, going_on, _union(ever, rest.ever), first)
             case _:
                 assert_never(node)
-
-    def _renamed(self, facts: _Facts, renaming: Mapping[str, Ref]) -> _Facts:
-        return _Facts(*(self._rename(each, renaming) for each in facts))
-
-    def _item(self, use: EventUse) -> Item:
-        return Item(use.name, tuple(map(_ref, use.args)), format_event(use))
-
-    def _rename(self, items: Items, renaming: Mapping[str, Ref]) -> Items:
-        """Items as seen from outside the scope of some variables."""
-        if not items:
-            return items
-        renamed: set[Item] = set()
-        for item in items:
-            args = tuple(_renamed(ref, renaming) for ref in item.args)
-            renamed.add(item if args == item.args else Item(item.name, args, _describe(item.name, args)))
-        return frozenset(renamed)
 
     def _both(self, left: Items, right: Items) -> Items:
         """What two operands can take together: of each pair that can be the same event, the narrower one."""
@@ -346,6 +332,20 @@ def _quote(item: Item) -> str:
 
 def _item_order(item: Item) -> tuple[str, str]:
     return item.name, item.text
+
+
+def _item(use: EventUse) -> Item:
+    return Item(use.name, tuple(map(_ref, use.args)), format_event(use))
+
+
+def _seen_from_outside(facts: _Facts, renaming: Mapping[str, Ref]) -> _Facts:
+    """Facts outside the scope of some variables."""
+
+    def renamed(item: Item) -> Item:
+        args = tuple(_renamed(ref, renaming) for ref in item.args)
+        return item if args == item.args else Item(item.name, args, _describe(item.name, args))
+
+    return _Facts(*(items and frozenset(map(renamed, items)) for items in facts))
 
 
 # -- arguments and patterns ----------------------------------------------------------------------

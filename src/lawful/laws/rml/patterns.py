@@ -79,6 +79,8 @@ def of_ref(ref: Ref, of_other: Callable[[Ref], PatternTree]) -> PatternTree:
         return "object", tuple((key, of_ref(part, of_other)) for key, part in ref[1])
     if kind == terms.LIST:
         return "list", tuple(of_ref(part, of_other) for part in ref[1]), ref[2]
+    if kind == terms.CHOICE:
+        return "choice", tuple(of_ref(part, of_other) for part in ref[1])
     return ref if ref == terms.WILDCARD else of_other(ref)
 
 

@@ -16,7 +16,7 @@ from lawful.laws.rml import patterns, values
 if TYPE_CHECKING:
     from lawful.laws.rml.planner import Answers, Node, Operand, Planner
 
-QUESTIONS: Final = ("match", "sub", "same", "guard")
+QUESTIONS: Final = frozenset(("match", "sub", "same", "guard"))
 
 _EVENT: Final = ("object", ())
 _MIDDLING: Final = 16

@@ -125,10 +125,19 @@ EventKey = tuple[str, int]
 """An event type: its name and how many arguments it takes."""
 
 
-class Declaration(Node, frozen=True, eq=False):
-    """``name(params) [not] matches body [with guard];`` where the body is a pattern or event types in order."""
+class Statement(Node, frozen=True, eq=False):
+    """A declaration or an equation: it begins with the name that it declares."""
 
     name: str
+
+    @property
+    def name_span(self) -> Span:
+        return self.span[0], self.span[0] + len(self.name)
+
+
+class Declaration(Statement, frozen=True, eq=False):
+    """``name(params) [not] matches body [with guard];`` where the body is a pattern or event types in order."""
+
     params: tuple[str, ...]
     negated: bool
     body: Pattern | tuple[EventUse, ...]
@@ -142,10 +151,6 @@ class Declaration(Node, frozen=True, eq=False):
     def uses(self) -> tuple[EventUse, ...]:
         """The event types that it is derived from; none if it has a pattern."""
         return self.body if isinstance(self.body, tuple) else ()
-
-    @property
-    def name_span(self) -> Span:
-        return self.span[0], self.span[0] + len(self.name)
 
 
 # -- trace expressions ---------------------------------------------------------------------------
@@ -228,14 +233,9 @@ class If(Trace, frozen=True, eq=False):
 Expression = Empty | All | Event | Infix | Postfix | Times | Let | Filter | EquationCall | If
 
 
-class Equation(Node, frozen=True, eq=False):
-    name: str
+class Equation(Statement, frozen=True, eq=False):
     params: tuple[str, ...]
     body: Expression
-
-    @property
-    def name_span(self) -> Span:
-        return self.span[0], self.span[0] + len(self.name)
 
 
 class Specification(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ WILDCARD: Final[Ref] = ("wildcard",)
 OPERATION: Final = "operation"  # (OPERATION, op, ref...)
 OBJECT: Final = "object"  # (OBJECT, ((key, ref), ...)), a pattern
 LIST: Final = "list"  # (LIST, (ref, ...), open), a pattern
+CHOICE: Final = "choice"  # (CHOICE, (ref, ...)), a pattern of a declaration
 
 
 def constant(value: Any) -> Ref:

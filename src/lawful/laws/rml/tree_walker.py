@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from lawful.laws.rml import patterns, values
 from lawful.laws.rml.planner import AND, HALT, STEP, Operand, Planner
+from lawful.laws.rml.reachability import QUESTIONS
 from lawful.laws.rml.state import FilterPart, InstanceList, Leaf, Part, SequencePart
 from lawful.laws.rml.values import UNDEFINED, NoValue
-
-_QUESTIONS: Final = frozenset(("match", "sub", "same", "guard"))
 
 
 class TreeNode:
     """A node of a decision tree; its branches are built when they are first taken."""
 
-    __slots__ = ("answers", "kind", "no", "question", "shape", "tree", "triggers", "yes")
+    __slots__ = ("_branches", "answers", "kind", "question", "shape", "tree", "triggers")
 
     def __init__(self, planner: Planner, tree: str, shape: int, answers: tuple[bool, ...]) -> None:
         self.question = planner.node(tree, shape, answers)  # or an end
@@ -24,18 +23,13 @@ class TreeNode:
         self.tree = tree
         self.shape = shape
         self.answers = answers
-        self.yes: TreeNode | None = None
-        self.no: TreeNode | None = None
+        self._branches: list[TreeNode | None] = [None, None]  # for no, for yes
         self.triggers: tuple[Trigger, ...] | None = None  # at an end: the questions about the event on the way here
 
     def branch(self, planner: Planner, answer: bool) -> TreeNode:
-        found = self.yes if answer else self.no
+        found = self._branches[answer]
         if found is None:
-            found = TreeNode(planner, self.tree, self.shape, (*self.answers, answer))
-            if answer:
-                self.yes = found
-            else:
-                self.no = found
+            found = self._branches[answer] = TreeNode(planner, self.tree, self.shape, (*self.answers, answer))
         return found
 
 
@@ -108,7 +102,7 @@ class TreeWalker:
     def _end(self, trees: dict[int, TreeNode], tree: str, leaf: Leaf) -> TreeNode:
         """Walk a leaf's tree with the present event to its end."""
         node = self._tree_root(trees, tree, leaf.shape)
-        while node.kind in _QUESTIONS:
+        while node.kind in QUESTIONS:
             node = node.branch(self._planner, self._answer(node.question, leaf.registers))
         return node
 
@@ -122,7 +116,7 @@ class TreeWalker:
         """The end of a leaf's tree for an event that matches nothing it asks for, with what it asked on the way."""
         node = self._tree_root(self._step_trees, STEP, leaf.shape)
         asked: list[Trigger] = []
-        while node.kind in _QUESTIONS:
+        while node.kind in QUESTIONS:
             answer = False
             if node.kind == "match":
                 _, pattern, constraints = node.question

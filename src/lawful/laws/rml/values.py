@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, Final
 
 
-class Undefined:
+class Undefined(Enum):
     """The value of an expression that has none, as ``1 + 'a'``: it equals nothing, not even itself."""
 
-    _instance: Undefined | None = None
-
-    def __new__(cls) -> Undefined:
-        if cls._instance is None:
-            cls._instance = super().__new__(cls)
-        return cls._instance
+    UNDEFINED = "undefined"
 
     def __repr__(self) -> str:
-        return "undefined"
-
-    def __reduce__(self) -> tuple[type[Undefined], tuple[()]]:
-        return Undefined, ()
+        return self.value
 
 
-UNDEFINED: Final = Undefined()
+UNDEFINED: Final = Undefined.UNDEFINED
 
 MAX_BITS: Final = 10_000
 """Operations give no integers of more bits: event data must not be able to stop a monitor."""

@@ -7,9 +7,8 @@ but its parts have: each kind of instance it starts is a part of its own.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from lawful.errors import LawError
@@ -138,15 +137,6 @@ class _Path:
     excluded: tuple[_Atom, ...] = ()  # and those it must not be
 
 
-class _Facts(NamedTuple):
-    """A state without its transitions."""
-
-    text: str
-    may_end: bool
-    ends_if: tuple[str, ...]
-    is_true: bool
-
-
 class _Edge(NamedTuple):
     """One path from a state, before those with the same target are made one."""
 
@@ -168,24 +158,19 @@ class _Builder:
         self._keys: list[_Key] = []
         self._starts: list[int] = []
         self._parts: dict[tuple[Any, ...], int] = {}
-        self._pending: deque[int] = deque()
         self._remembered: dict[str, None] = {}
         self._operands: dict[int, tuple[Operand, ...]] = {}  # of the present path: what its targets' registers get
         self._extents: dict[tuple[_Atom, bool], event_types.Extent] = {}
 
     def build(self) -> Automaton:
         self._targets(self._planner.main, (), None, False)
-        facts: list[_Facts] = []
+        states: list[State] = []
         edges: list[_Edge] = []
-        while self._pending:
-            number = self._pending.popleft()
-            facts.append(self._facts(number))
+        while (number := len(states)) < len(self._keys):  # breadth first: states are numbered as they are found
+            states.append(self._state(number))
             edges += self._edges(number)
-        dead = self._dead(facts, edges)
-        states = [
-            State(each.text, key.part, each.may_end, each.ends_if, each.is_true, lost)
-            for each, key, lost in zip(facts, self._keys, dead, strict=True)
-        ]
+        alive = _alive(states, edges)
+        states = [replace(each, dead=each.dead or number not in alive) for number, each in enumerate(states)]
         return _merged(states, edges, self._starts, tuple(self._remembered))
 
     def _spend(self, cost: int) -> None:
@@ -198,33 +183,29 @@ class _Builder:
     def _number(self, part: int | None, shape: int, known: tuple[Any, ...], closed: bool) -> int:
         """The number of a state; without a part it is the start of one."""
         marks = tuple(None if value is UNKNOWN else (type(value).__name__, value) for value in known)
+        start = part is None
         if part is None:
-            part = self._parts.get((shape, marks, closed))
-            if part is None:
-                part = self._parts[shape, marks, closed] = len(self._starts)
-                self._starts.append(self._add(_Key(part, shape, marks, closed)))
-            return self._starts[part]
-        return self._add(_Key(part, shape, marks, closed))
-
-    def _add(self, key: _Key) -> int:
+            part = self._parts.setdefault((shape, marks, closed), len(self._parts))
+        key = _Key(part, shape, marks, closed)
         number = self._numbers.get(key)
         if number is None:
             if len(self._keys) == self._most:
                 raise _TooMany
             number = self._numbers[key] = len(self._keys)
             self._keys.append(key)
-            self._pending.append(number)
+            if start:
+                self._starts.append(number)
         return number
 
     def _known(self, number: int) -> list[Any]:
         return [UNKNOWN if mark is None else mark[1] for mark in self._keys[number].known]
 
-    def _facts(self, number: int) -> _Facts:
+    def _state(self, number: int) -> State:
         key = self._keys[number]
         term = self._planner.shapes[key.shape].term
         names = self._register_names(number)
         for ref, name in names.items():
-            if isinstance(name, syntax.Name) and self._keys[number].known[ref[1]] is None:
+            if isinstance(name, syntax.Name) and key.known[ref[1]] is None:
                 self._remembered.setdefault(name.name)
         writer = TermPrinter(self._compiled, self._params, names)
         text = writer.term(self._compiled.terms.make(terms.CLOSURE, term) if key.closed else term)
@@ -235,7 +216,8 @@ class _Builder:
         if may_end and not key.closed and len(yes) < len(ends):
             for answers in yes:
                 ends_if.setdefault(" and ".join(self._recorded(number, HALT, answers).conditions))
-        return _Facts(text, may_end, tuple(ends_if), self._planner.is_all(key.shape))
+        is_true, dead = self._planner.is_all(key.shape), self._planner.is_dead(key.shape)
+        return State(text, key.part, may_end, tuple(ends_if), is_true, dead)
 
     def _register_names(self, number: int) -> dict[Ref, syntax.Data]:
         """What stands for each register: its value, or a name that no other register of the state has."""
@@ -244,8 +226,9 @@ class _Builder:
         taken: set[str] = set()
         for index, (mark, name) in enumerate(zip(key.known, self._planner.shapes[key.shape].names, strict=True)):
             if mark is not None:
-                ref = terms.constant(mark[1])
-                found[terms.SLOT, index] = syntax.Literal(ref[2]) if _is_scalar(ref[2]) else syntax.Name(repr(ref[2]))
+                value = mark[1]
+                scalar = value is None or isinstance(value, bool | int | float | str)
+                found[terms.SLOT, index] = syntax.Literal(value) if scalar else syntax.Name(repr(value))
                 continue
             name = name or "n"
             while name in taken:
@@ -253,15 +236,6 @@ class _Builder:
             taken.add(name)
             found[terms.SLOT, index] = syntax.Name(name)
         return found
-
-    def _dead(self, facts: list[_Facts], edges: list[_Edge]) -> list[bool]:
-        """From which states is there no way to one that may be the last? An instance started counts as a way."""
-        sources: dict[int, list[int]] = {}
-        for edge in edges:
-            if edge.target is not None:
-                sources.setdefault(edge.target, []).append(edge.source)
-        alive = reachable((number for number, each in enumerate(facts) if each.may_end), sources)
-        return [number not in alive or self._planner.is_dead(key.shape) for number, key in enumerate(self._keys)]
 
     # -- what a step leads to ---------------------------------------------------------------------
 
@@ -422,6 +396,15 @@ class _Builder:
                 yield _Edge(number, label, None, None)
 
 
+def _alive(states: Sequence[State], edges: Sequence[_Edge]) -> set[int]:
+    """The states from which there is a way to one that may be the last. An instance started counts as a way."""
+    sources: dict[int, list[int]] = {}
+    for edge in edges:
+        if edge.target is not None:
+            sources.setdefault(edge.target, []).append(edge.source)
+    return reachable((number for number, each in enumerate(states) if each.may_end), sources)
+
+
 def _merged(
     states: Sequence[State], edges: Sequence[_Edge], starts: Sequence[int], remembered: tuple[str, ...]
 ) -> Automaton:
@@ -467,22 +450,13 @@ def _blocks(states: Sequence[State], edges: Sequence[_Edge]) -> list[int]:
     for edge in edges:
         if edge.target is not None:  # what leads on determines what does not
             ways[edge.source].append(edge)
-    blocks = _numbered([(s.part, s.may_end, s.ends_if, s.is_true, s.dead) for s in states])
-    while True:
-        finer = _numbered(
-            [
-                (
-                    block,
-                    frozenset(
-                        (label, blocks[target], manner) for _, label, target, manner in own if target is not None
-                    ),
-                )
-                for block, own in zip(blocks, ways, strict=True)
-            ]
-        )
-        if finer == blocks:
-            return blocks
+    finer = _numbered([replace(state, text="") for state in states])
+    blocks: list[int] = []
+    while finer != blocks:
         blocks = finer
+        led = [frozenset((label, blocks[to], manner) for _, label, to, manner in own if to is not None) for own in ways]
+        finer = _numbered(list(zip(blocks, led, strict=True)))
+    return blocks
 
 
 def _numbered(marks: Sequence[Any]) -> list[int]:
@@ -503,10 +477,6 @@ def _with_updates(label: str, updates: tuple[str, ...]) -> str:
 def _in_order(labels: dict[str, None]) -> tuple[str, ...]:
     """What says what it is comes before what says what it is not."""
     return tuple(sorted(labels, key=lambda label: label.startswith((OTHER, "not "))))
-
-
-def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
 
 
 class _Recorder(Stepper):

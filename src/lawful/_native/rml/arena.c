@@ -28,6 +28,20 @@ void *huge_alloc(size_t size) {
 #endif
 }
 
+int array_enlarge(void **array, int *room, int wanted, size_t size) {
+    int more = *room ? *room : 4;
+    while (more < wanted) more *= 2;
+    char *bigger = realloc(*array, (size_t)more * size);
+    if (bigger == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memset(bigger + (size_t)*room * size, 0, (size_t)(more - *room) * size);
+    *array = bigger;
+    *room = more;
+    return 0;
+}
+
 int arena_init(Arena *arena) {
     arena->chunks = NULL;
     arena->at = arena->end = NULL;

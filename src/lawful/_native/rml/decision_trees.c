@@ -199,20 +199,6 @@ int pattern_match(PatternNode *node, PyObject *value, Val *captures) {
 
 /* ---- the trees --------------------------------------------------------------------------------------------------- */
 
-static int grow(void **array, int *room, int wanted, size_t size) {
-    if (wanted <= *room) return 0;
-    int more = *room ? *room : 16;
-    while (more < wanted) more *= 2;
-    void *bigger = realloc(*array, (size_t)more * size);
-    if (bigger == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    *array = bigger;
-    *room = more;
-    return 0;
-}
-
 DecisionTrees *trees_of(PyObject *planner) {
     PyObject *known = PyObject_GetAttrString(planner, "native");
     if (known == NULL) return NULL;
@@ -232,26 +218,12 @@ DecisionTrees *trees_of(PyObject *planner) {
 }
 
 TermShape *trees_shape(DecisionTrees *trees, int number) {
-    if (number >= trees->shape_count) {
-        int before = trees->shape_count;
-        if (grow((void **)&trees->shapes, &trees->shape_room, number + 1, sizeof(TermShape)) < 0) return NULL;
-        memset(trees->shapes + before, 0, sizeof(TermShape) * (size_t)(number + 1 - before));
-        for (int i = before; i <= number; i++) {
-            TermShape *shape = trees->shapes + i;
-            shape->all = shape->exactly_all = shape->empty = shape->dead = shape->halts = -1;
-        }
-        trees->shape_count = number + 1;
-    }
+    if (rml_grow((void **)&trees->shapes, &trees->shape_room, number + 1, sizeof(TermShape)) < 0) return NULL;
     return trees->shapes + number;
 }
 
 Pattern *trees_pattern(DecisionTrees *trees, int number) {
-    if (number >= trees->pattern_count) {
-        int before = trees->pattern_count;
-        if (grow((void **)&trees->patterns, &trees->pattern_room, number + 1, sizeof(Pattern)) < 0) return NULL;
-        memset(trees->patterns + before, 0, sizeof(Pattern) * (size_t)(number + 1 - before));
-        trees->pattern_count = number + 1;
-    }
+    if (rml_grow((void **)&trees->patterns, &trees->pattern_room, number + 1, sizeof(Pattern)) < 0) return NULL;
     if (trees->patterns[number].tree == NULL) {
         PyObject *described = PyObject_CallMethod(trees->planner, "pattern", "i", number);
         if (described == NULL) return NULL;
@@ -271,12 +243,12 @@ static int asked(DecisionTrees *trees, int number, size_t flag, const char *meth
     TermShape *shape = trees_shape(trees, number);
     if (shape == NULL) return -1;
     int8_t known = *((int8_t *)shape + flag);
-    if (known >= 0) return known;
+    if (known) return known - 1;
     PyObject *said = PyObject_CallMethod(trees->planner, method, "i", number);
     if (said == NULL) return -1;
     int result = said == Py_True;
     Py_DECREF(said);
-    *((int8_t *)(trees->shapes + number) + flag) = (int8_t)result; /* the call may have moved the shapes */
+    *((int8_t *)(trees->shapes + number) + flag) = (int8_t)(1 + result); /* the call may have moved the shapes */
     return result;
 }
 
@@ -387,7 +359,7 @@ static int key_number(DecisionTrees *trees, const Node *question) {
             memcmp(key->captures, question->captures, sizeof(int) * (size_t)key->count) == 0)
             return i;
     }
-    if (grow((void **)&trees->keys, &trees->key_room, trees->key_count + 1, sizeof(KeyKind)) < 0) return -1;
+    if (rml_grow((void **)&trees->keys, &trees->key_room, trees->key_count + 1, sizeof(KeyKind)) < 0) return -1;
     int number = trees->key_count++;
     int table = question->count ? -question->count : number;
     trees->keys[number] = (KeyKind){question->pattern, question->count, question->captures, table};

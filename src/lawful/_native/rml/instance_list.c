@@ -215,13 +215,7 @@ static Table *table_of(InstanceList *list, int number) {
 static Table *table_for(InstanceList *list, int number) {
     Table *table = table_of(list, number);
     if (table != NULL) return table;
-    if (list->table_count == list->table_room) {
-        int room = list->table_room ? list->table_room * 2 : 4;
-        Table *tables = realloc(list->tables, sizeof(Table) * (size_t)room);
-        if (tables == NULL) return (Table *)PyErr_NoMemory();
-        list->tables = tables;
-        list->table_room = room;
-    }
+    if (rml_grow((void **)&list->tables, &list->table_room, list->table_count + 1, sizeof(Table)) < 0) return NULL;
     table = list->tables + list->table_count;
     *table = (Table){.number = number};
     if (table_resize(table, 8) < 0) return NULL;
@@ -316,17 +310,7 @@ static Link *ring_remove(Link *link) {
 }
 
 static int ask_for(RmlMachine *machine, InstanceList *list, const Triggers *triggers) {
-    int keys = machine->trees->key_count;
-    if (list->asked_count < keys) {
-        uint32_t *asked = realloc(list->asked, sizeof(uint32_t) * (size_t)keys);
-        if (asked == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        memset(asked + list->asked_count, 0, sizeof(uint32_t) * (size_t)(keys - list->asked_count));
-        list->asked = asked;
-        list->asked_count = keys;
-    }
+    if (rml_grow((void **)&list->asked, &list->asked_count, machine->trees->key_count, sizeof(uint32_t)) < 0) return -1;
     for (int i = 0; i < triggers->key_count; i++) list->asked[triggers->keys[i]]++;
     return 0;
 }

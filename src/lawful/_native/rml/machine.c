@@ -107,6 +107,12 @@ static int look_ahead(RmlMachine *machine, PyObject *sequence, Py_ssize_t positi
     return 0;
 }
 
+static bool is_event(PyObject *event) {
+    if (PyDict_Check(event)) return true;
+    PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s", Py_TYPE(event)->tp_name);
+    return false;
+}
+
 static PyObject *machine_feed(RmlMachine *machine, PyObject *args) {
     PyObject *events;
     Py_ssize_t position;
@@ -121,14 +127,8 @@ static PyObject *machine_feed(RmlMachine *machine, PyObject *args) {
         machine->now = machine->views + position % (AHEAD + 1);
         if (machine->now->event == NULL)
             machine->now->event = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, position));
-        if (!PyDict_Check(machine->now->event)) {
-            PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s",
-                         Py_TYPE(machine->now->event)->tp_name);
-            result = -1;
-            break;
-        }
         machine->at = position;
-        result = look_ahead(machine, sequence, position);
+        result = is_event(machine->now->event) ? look_ahead(machine, sequence, position) : -1;
         if (result == 0) result = take(machine);
         view_clear(machine->now);
         if (result == 2) {
@@ -150,11 +150,7 @@ static PyObject *machine_feed(RmlMachine *machine, PyObject *args) {
 }
 
 static PyObject *machine_ignores(RmlMachine *machine, PyObject *event) {
-    if (usable(machine) < 0) return NULL;
-    if (!PyDict_Check(event)) {
-        PyErr_Format(PyExc_TypeError, "an event is a dict, as JSON gives it, not %s", Py_TYPE(event)->tp_name);
-        return NULL;
-    }
+    if (usable(machine) < 0 || !is_event(event)) return NULL;
     machine->busy = true;
     machine->now = machine->views;
     machine->now->event = Py_NewRef(event);

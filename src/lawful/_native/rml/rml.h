@@ -52,6 +52,11 @@ typedef struct {
 } Arena;
 
 void *huge_alloc(size_t size); /* give back with free() */
+int array_enlarge(void **array, int *room, int wanted, size_t size);
+/* Room for so many items, the new ones zeroed; -1: error. */
+static inline int rml_grow(void **array, int *room, int wanted, size_t size) {
+    return wanted <= *room ? 0 : array_enlarge(array, room, wanted, size);
+}
 int arena_init(Arena *arena);
 void arena_free(Arena *arena);
 void arena_reset(Arena *arena); /* keeps the newest chunk; `keep` stays as it is */
@@ -138,7 +143,7 @@ struct Node {
 typedef struct {
     Node *trees[2];
     Recipe *expanded;
-    int8_t all, exactly_all, empty, dead, halts; /* -1: not asked yet; halts: 2 if it depends on the registers */
+    int8_t all, exactly_all, empty, dead, halts; /* 0: not asked yet, 1: no, 2: yes; halts, 3: the registers decide */
 } TermShape;
 
 typedef struct PatternNode PatternNode;
@@ -156,9 +161,9 @@ typedef struct {
     PyObject *planner;
     Arena arena;
     TermShape *shapes;
-    int shape_count, shape_room;
+    int shape_room;
     Pattern *patterns;
-    int pattern_count, pattern_room;
+    int pattern_room;
     KeyKind *keys;
     int key_count, key_room;
 } DecisionTrees;
@@ -288,6 +293,7 @@ void part_free(RmlMachine *machine, Part *part);
 Part *part_collapsed(RmlMachine *machine, Part *part);
 Part *sequence_of(RmlMachine *machine, Part *first, Cell *rest);
 PyObject *part_dump(RmlMachine *machine, Part *part);
+Cell *cell_drop(RmlMachine *machine, Cell *cell); /* what follows it */
 Leaf *leaf_new(RmlMachine *machine, int shape, int size);
 void leaf_free(RmlMachine *machine, Leaf *leaf);
 

@@ -11,14 +11,7 @@ PatternMatch *captured(RmlMachine *machine, int number) {
     if (number < view->count && view->matches[number].known) return view->matches + number;
     Pattern *pattern = trees_pattern(machine->trees, number);
     if (pattern == NULL) return NULL;
-    if (number >= view->count) {
-        int count = machine->trees->pattern_count;
-        PatternMatch *matches = realloc(view->matches, sizeof(PatternMatch) * (size_t)count);
-        if (matches == NULL) return (PatternMatch *)PyErr_NoMemory();
-        memset(matches + view->count, 0, sizeof(PatternMatch) * (size_t)(count - view->count));
-        view->matches = matches;
-        view->count = count;
-    }
+    if (rml_grow((void **)&view->matches, &view->count, number + 1, sizeof(PatternMatch)) < 0) return NULL;
     PatternMatch *match = view->matches + number;
     if (match->captures == NULL) {
         match->captures = arena_alloc(&machine->pool.arena, sizeof(Val) * (size_t)(pattern->captures + 1));
@@ -229,7 +222,7 @@ int answer(RmlMachine *machine, const Node *node, const Val *registers) {
 
 Node *walk(RmlMachine *machine, TreeKind tree, const Leaf *leaf) {
     DecisionTrees *trees = machine->trees;
-    Node *node = (int)leaf->shape < trees->shape_count ? trees->shapes[leaf->shape].trees[tree] : NULL;
+    Node *node = (int)leaf->shape < trees->shape_room ? trees->shapes[leaf->shape].trees[tree] : NULL;
     if (node == NULL && (node = trees_root(trees, (int)leaf->shape, tree)) == NULL) return NULL;
     while (node->kind <= N_GUARD) {
         int yes = answer(machine, node, leaf->registers);
@@ -258,10 +251,10 @@ Node *walk_unmatched(RmlMachine *machine, const Leaf *leaf) {
 static int leaf_halts(RmlMachine *machine, const Leaf *leaf) {
     TermShape *shape = trees_shape(machine->trees, (int)leaf->shape);
     if (shape == NULL) return -1;
-    if (shape->halts == 0 || shape->halts == 1) return shape->halts;
+    if (shape->halts == 1 || shape->halts == 2) return shape->halts - 1;
     Node *end = walk(machine, HALT, leaf);
     if (end == NULL) return -1;
-    machine->trees->shapes[leaf->shape].halts = end->parent == NULL ? end->kind == N_YES : 2;
+    machine->trees->shapes[leaf->shape].halts = end->parent != NULL ? 3 : end->kind == N_YES ? 2 : 1;
     return end->kind == N_YES;
 }
 
@@ -331,35 +324,27 @@ static void *part_new(RmlMachine *machine, PartKind kind, size_t size) {
     return part;
 }
 
-static Cell *cell_new(RmlMachine *machine, Leaf *leaf, Cell *rest) {
-    int halts = part_halts(machine, leaf), dead = halts < 0 ? -1 : part_is_dead(machine, leaf);
-    Cell *cell = dead < 0 ? NULL : pool_alloc(&machine->pool, sizeof(Cell));
-    if (cell == NULL) return NULL;
-    cell->leaf = leaf;
+/* Put a cell before what follows it, and note what it says of both. */
+static Cell *cell_before(RmlMachine *machine, Cell *cell, Cell *rest) {
+    int halts = part_halts(machine, cell->leaf), dead = halts < 0 ? -1 : part_is_dead(machine, cell->leaf);
+    if (dead < 0) return NULL;
     cell->rest = rest;
     cell->halts = halts && (rest == NULL || rest->halts);
     cell->dead = dead || (rest != NULL && rest->dead);
     return cell;
 }
 
-static void cells_free(RmlMachine *machine, Cell *cell) {
-    while (cell != NULL) {
-        Cell *rest = cell->rest;
-        leaf_free(machine, cell->leaf);
-        pool_free(&machine->pool, cell, sizeof(Cell));
-        cell = rest;
-    }
+Cell *cell_drop(RmlMachine *machine, Cell *cell) {
+    Cell *rest = cell->rest;
+    leaf_free(machine, cell->leaf);
+    pool_free(&machine->pool, cell, sizeof(Cell));
+    return rest;
 }
 
 /* The cells of `inner` go before `rest`, which may change what they say of all that follows them. */
 static int cells_joined(RmlMachine *machine, Cell *inner, Cell *rest) {
     if (inner->rest != NULL && cells_joined(machine, inner->rest, rest) < 0) return -1;
-    if (inner->rest == NULL) inner->rest = rest;
-    int halts = part_halts(machine, inner->leaf), dead = halts < 0 ? -1 : part_is_dead(machine, inner->leaf);
-    if (dead < 0) return -1;
-    inner->halts = halts && inner->rest->halts;
-    inner->dead = dead || inner->rest->dead;
-    return 0;
+    return cell_before(machine, inner, inner->rest == NULL ? rest : inner->rest) == NULL ? -1 : 0;
 }
 
 Part *sequence_of(RmlMachine *machine, Part *first, Cell *rest) {
@@ -373,10 +358,7 @@ Part *sequence_of(RmlMachine *machine, Part *first, Cell *rest) {
         if (next == NULL) return NULL;
         part_free(machine, first);
         first = next;
-        Cell *used = rest;
-        rest = rest->rest;
-        used->rest = NULL;
-        cells_free(machine, used);
+        rest = cell_drop(machine, rest);
     }
     if (rest == NULL) return first;
     if (first->kind == P_SEQUENCE) {
@@ -407,8 +389,9 @@ Part *part_build(RmlMachine *machine, Recipe *recipe, const Val *registers) {
     case R_SEQUENCE: {
         Cell *rest = NULL;
         for (int i = recipe->count - 1; i >= 0; i--) {
-            Leaf *leaf = leaf_build(machine, recipe->children[i], registers);
-            if (leaf == NULL || (rest = cell_new(machine, leaf, rest)) == NULL) return NULL;
+            Cell *cell = pool_alloc(&machine->pool, sizeof(Cell));
+            if (cell == NULL || (cell->leaf = leaf_build(machine, recipe->children[i], registers)) == NULL) return NULL;
+            if ((rest = cell_before(machine, cell, rest)) == NULL) return NULL;
         }
         Part *first = part_build(machine, recipe->core, registers);
         return first == NULL ? NULL : sequence_of(machine, first, rest);
@@ -438,7 +421,7 @@ void part_free(RmlMachine *machine, Part *part) {
     case P_SEQUENCE: {
         Sequence *sequence = (Sequence *)part;
         part_free(machine, sequence->first);
-        cells_free(machine, sequence->rest);
+        for (Cell *cell = sequence->rest; cell != NULL;) cell = cell_drop(machine, cell);
         pool_free(&machine->pool, sequence, sizeof(Sequence));
         break;
     }

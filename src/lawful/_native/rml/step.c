@@ -200,12 +200,7 @@ static Part *sequence_apply(RmlMachine *machine, Sequence *sequence, Change *cha
         return first == NULL ? NULL : sequence_of(machine, first, rest);
     }
     part_free(machine, first);
-    while (rest != change->cell) {
-        Cell *used = rest;
-        rest = rest->rest;
-        leaf_free(machine, used->leaf);
-        pool_free(&machine->pool, used, sizeof(Cell));
-    }
+    while (rest != change->cell) rest = cell_drop(machine, rest);
     Leaf *leaf = rest->leaf;
     Cell *used = rest;
     rest = rest->rest;

@@ -247,7 +247,7 @@ def test_gold() -> None:
     with pytest.raises(LawSourceError) as caught:
         check(parse(text), text, name="law.rml")
     expected = """\
-        error[rml-undefined-equation]: there is no equation `Foo`
+        error[rml-undefined-equation]: the equation `Foo` is not defined
           --> law.rml:2:17
            |
          2 | Main = a* (a \\/ Foo)
@@ -257,7 +257,7 @@ def test_gold() -> None:
     assert caught.value.render() == dedent(expected)
     text = text.replace(" \\/ Foo", "")
     expected = """\
-        warning[rml-swallowed]: this goes on taking `a` while it can, so what follows may never get its `a`
+        warning[rml-swallowed]: this takes every `a` it can, so the expression after it may never get its `a`
           --> law.rml:2:8
            |
          2 | Main = a* (a)
@@ -269,14 +269,14 @@ def test_gold() -> None:
            |           ^^^
          3 |   A;
            |   ^
-           = hint: a choice once made is never undone: let the two differ in their event types"""
+           = hint: Lawful never undoes a choice: use event types that differ"""
     assert render_all(check(parse(text), text), Source(text, "law.rml")) == dedent(expected)
 
 
 def test_cycles_show_the_way_round() -> None:
     (error,) = errors("a matches {}; Main = A; A = a* B; B = C | a; C = A;")
     assert "A -> B -> C -> A" in error.message
-    assert [note for _, note in error.notes] == ["`B` leads on to `C`", "`C` leads on to `A`"]
+    assert [note for _, note in error.notes] == ["`B` leads to `C`", "`C` leads to `A`"]
 
 
 def test_nullable() -> None:

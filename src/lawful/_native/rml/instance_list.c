@@ -301,7 +301,7 @@ static void ring_insert(Link **first, Link *link, const IndexKey *index_key) {
     if (foremost) *first = link;
 }
 
-/* Out of a ring; returns what is first then, if this was. */
+/* Remove a link from its ring; returns the new first link in case this one was the first. */
 static Link *ring_remove(Link *link) {
     Link *next = link->next == link ? NULL : link->next;
     link->prev->next = link->next;
@@ -705,7 +705,7 @@ int list_set_core(RmlMachine *machine, InstanceList *list, Part *part) {
     return list_count_core(machine, list, 1);
 }
 
-/* A core that has nothing more to say gives its place to the child around it. */
+/* The child around a core that is `all` or `empty` becomes the core. */
 int list_settle_core(RmlMachine *machine, InstanceList *list) {
     while (list->last != NULL) {
         ListEntry *last = list->last;

@@ -95,10 +95,10 @@ struct Recipe {
     RecipeKind kind;
     int shape, size;      /* LEAF */
     Operand **operands;
-    int count;            /* SPINE: children; SEQUENCE: what follows the head */
+    int count;            /* INSTANCE_LIST: children; SEQUENCE: what follows the head */
     uint8_t *ways;
     Recipe **children;
-    Recipe *core;         /* SPINE: core; SEQUENCE: head; FILTER, CLOSURE: body */
+    Recipe *core;         /* INSTANCE_LIST: core; SEQUENCE: head; FILTER, CLOSURE: body */
     Recipe *test, *otherwise;
 };
 
@@ -231,7 +231,7 @@ typedef struct {
     int asked_count;
     int64_t waiting, dead;
     int64_t shuffled;      /* children that do not stand as `child /\ rest` */
-    bool inert;            /* children were let go that are not `all` or `empty`, but will never matter again */
+    bool inert;            /* children were dropped that are not `all` or `empty`, but can never matter again */
 } InstanceList;
 
 typedef struct Cell Cell;
@@ -323,7 +323,7 @@ struct Change {
     Recipe *recipe;
     bool in_body;
     Cell *cell;
-    Change *inner;          /* WITHIN, HEAD, CELL; FRAMES: of the core */
+    Change *inner;          /* WITHIN, HEAD, CELL; ENTRIES: of the core */
     EntryChange *entries;
     int count, room;
 };

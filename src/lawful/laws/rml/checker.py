@@ -58,10 +58,10 @@ class _Checker:
             end = len(self.text.rstrip())
             place = self.equations[close].name_span if close else (end, end)
             hint = f"rename `{close}`?" if close else f"a law begins with the equation `{MAIN} = ...;`"
-            yield _error("rml-no-main", f"there is no equation `{MAIN}`", place, hint)
+            yield _error("rml-no-main", f"the law has no equation `{MAIN}`", place, hint)
         elif main.params:
-            hint = f"call the equation by another name, and give its arguments in `{MAIN} = Name<...>;`"
-            yield _error("rml-main-parameters", f"`{MAIN}` has no parameters", main.name_span, hint)
+            hint = f"rename the equation, and call it with its arguments: `{MAIN} = Name<...>;`"
+            yield _error("rml-main-parameters", f"`{MAIN}` cannot have parameters", main.name_span, hint)
         for equation in self.specification.equations:
             first = self.equations[equation.name]
             if first is not equation:
@@ -70,7 +70,7 @@ class _Checker:
                     f"there are two equations for `{equation.name}`",
                     equation.name_span,
                     r"choose between two expressions with `\/`",
-                    (first.name_span, "the other one is here"),
+                    (first.name_span, "the first equation is here"),
                 )
             for call in calls(equation.body):
                 yield from self._call_errors(call)
@@ -82,7 +82,7 @@ class _Checker:
             hint = f"did you mean `{close}`?" if close else None
             if hint is None and any(call.name.lower() == name.lower() for name, _ in self.declared):
                 hint = f"did you mean the event type `{call.name.lower()}`?"
-            yield _error("rml-undefined-equation", f"there is no equation `{call.name}`", call.span, hint)
+            yield _error("rml-undefined-equation", f"the equation `{call.name}` is not defined", call.span, hint)
         elif len(call.args) != len(equation.params):
             params = f"<{', '.join(equation.params)}>" if equation.params else ""
             yield _error(
@@ -101,7 +101,7 @@ class _Checker:
                     "rml-predefined-event",
                     f"`{declaration.name}` is predefined: it {what}",
                     declaration.name_span,
-                    "take another name",
+                    "choose another name",
                 )
             for use in declaration.uses:
                 yield from self._use_errors(use, in_equation=False)
@@ -124,7 +124,8 @@ class _Checker:
                         hint = "declare an event type for each alternative"
                         if in_equation and (use.name, 0) in known:
                             hint = f"if `{use.name}` is followed by a group, write {self._as_group(use)}"
-                        yield _error("rml-argument-alternatives", "an argument has no alternatives", value.span, hint)
+                        message = "alternatives cannot be an argument"
+                        yield _error("rml-argument-alternatives", message, value.span, hint)
                         break
             return
         arities = [arity for name, arity in known if name == use.name]
@@ -154,13 +155,13 @@ class _Checker:
                 cycle,
                 "rml-not-contractive",
                 "the equation `{}` calls itself before any event has happened",
-                "put something that cannot be empty in front of the call: `event Name`; `event? Name` or `event* Name` "
-                "will not do",
+                "put something that cannot be empty in front of the call: `event Name`; `event? Name` and "
+                "`event* Name` are not enough",
             )
 
     def _cycle_error(self, cycle: Sequence[EquationCall | EventUse], slug: str, message: str, hint: str) -> Diagnostic:
         names = [cycle[-1].name, *(step.name for step in cycle)]
-        notes = [(step.span, f"`{name}` leads on to `{step.name}`") for name, step in zip(names, cycle, strict=False)]
+        notes = [(step.span, f"`{name}` leads to `{step.name}`") for name, step in zip(names, cycle, strict=False)]
         message = message.format(names[0])
         if len(names) > 8:
             names = [*names[:4], "...", *names[-3:]]

@@ -46,7 +46,7 @@ class DataParser(TokenReader):
             if self.kind in DATA_LEVELS and self.kind not in ("||", "<"):
                 self.unexpected(
                     "the end of the pattern",
-                    "nothing is computed in a pattern: bind a variable, and compare it after `with`",
+                    "a pattern cannot compute: bind a variable, and compare it after `with`",
                 )
         self.depth -= 1
         return options[0] if len(options) == 1 else AnyOf(tuple(options), span=(start, self.last_end))
@@ -100,7 +100,7 @@ class DataParser(TokenReader):
             self.expect(":", hint="an object pattern is `{key: pattern, ...}`")
             value = self.pattern()
             if text in fields:
-                self.report("rml-duplicate-key", f"the key {quoted(text)} stands here twice", key.span)
+                self.report("rml-duplicate-key", f"the key {quoted(text)} occurs twice", key.span)
             fields[text] = value
         return ObjectPattern(tuple(fields.items()), span=(start, self.last_end))
 
@@ -206,7 +206,7 @@ class DataParser(TokenReader):
     def computable(self, operand: Argument) -> Data:
         if isinstance(operand, Literal | Name | Unary | Binary | Apply):
             return operand
-        self.fail("rml-syntax", "a pattern is not a value to compute with", operand.span)
+        self.fail("rml-syntax", "a pattern cannot be an operand", operand.span)
 
     def data_primary(self, argument: bool) -> Argument:
         kind = self.kind
@@ -221,7 +221,7 @@ class DataParser(TokenReader):
             return inner
         hint = None
         if kind in ("!", "not"):
-            hint = "there is no negation in RML: turn the comparison round, or write `x == false`"
+            hint = "RML has no negation: reverse the comparison, or write `x == false`"
         elif kind == "=":
             hint = "equality is `==`"
         elif kind == "UID":

@@ -99,5 +99,5 @@ def denies(one: Extent, *parts: Extent) -> bool:
 
 def _cover(trees: tuple[patterns.PatternTree, ...], parts: tuple[Extent, ...]) -> bool:
     positive: list[patterns.PatternTree] = [("object", ()), *(("choice", part.outer) for part in parts)]
-    # Values that are named apart may still be equal: of what is impossible only for that nothing is known.
+    # Two values with different names may still be equal, so types that only differ by name may have common events.
     return patterns.satisfiable(positive, []) and not patterns.satisfiable(positive, trees)

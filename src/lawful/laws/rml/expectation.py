@@ -34,7 +34,7 @@ def expectation(planner: Planner, state: Recipe, event: Event | None) -> Expecta
         concerned = [leaf for leaf, _ in leaves if _mentions(leaf, taken)]
     subjects = concerned or [leaf for leaf, _ in leaves]
     instances = [leaf for leaf in subjects if any(planner.shapes[leaf.shape].names)]
-    # Of many instances that have nothing to do with the event, what is common to them says more than eight of them.
+    # Where many instances are unrelated to the event, one entry for each shape says more than eight instances.
     probe.by_name = not concerned and len(instances) > _FEW
     if probe.by_name:
         subjects = list({leaf.shape: leaf for leaf in reversed(subjects)}.values())[::-1]

@@ -1,8 +1,8 @@
 """An RML law, as the rest of Lawful sees it.
 
-A law that ships is known to be good, and of most it is known what they wait for. It is read when its first event comes.
-That is in the midst of the program, which may have changed how modules are imported. So what a running law needs is
-imported at the top; only what checks a law's text is imported by whoever asks, because few do and it takes long.
+Laws of the catalogue are tested, and most have recorded facts about the events they wait for. Such a law is parsed when
+its first event comes. The running program may have changed how modules are imported by then, so this module imports at
+the top whatever a running law needs. Only the checks of a law's text are imported late: few callers need them.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class RmlLaw(LawBase):
 
     language: Language = "rml"
     every: None = None
-    """It wants no ticks: only events tell the time."""
+    """It needs no ticks: only events move its time."""
 
     def __init__(self, source: str, name: str, facts: LawFacts | None = None, *, part: bool = False) -> None:
-        """`facts` is what need not be found out. A part of a law is there for the whole."""
+        """`facts` are the recorded facts of a law of the catalogue; `part` says that this is a part of another law."""
         self.source = source
         self.name = name
         self.facts = facts
@@ -69,10 +69,10 @@ class RmlLaw(LawBase):
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What is odd about its text. It takes longer to find than errors do, and who runs a law does not ask."""
+        """Likely mistakes in its text. Finding them takes longer than finding errors; a run does not need them."""
         from lawful.laws.rml.law_warnings import check
 
-        # What is to be said about the text of parts was said about the whole.
+        # The warnings about the whole law cover its parts.
         return () if self._part else tuple(check(self.specification, self.source, name=self.name))
 
     @cached_property

@@ -180,7 +180,7 @@ class _WarningFinder:
             hint = f"declare it: `{{let {name}; ...}}`"
         else:
             message = f"`{name}` is not declared: it stands for any value, at each place another"
-            hint = f"write `_` if that is meant, or declare it: `{{let {name}; ...}}`"
+            hint = f"write `_` to match any value, or declare it: `{{let {name}; ...}}`"
         return _warning(
             "rml-undeclared-variable", message, variable.span, f"did you mean `{close}`?" if close else hint
         )

@@ -38,10 +38,10 @@ _CHARACTER_HINTS = {
     "\\": r"union is `\/`, intersection is `/\`",
     "#": "a comment begins with `//`",
     "~": "an event type is negated in its declaration: `name not matches ...;`",
-    "%": "there is no remainder in RML; the operators are `^ * / + -`",
+    "%": "RML has no remainder operator; the operators are `^ * / + -`",
     ".": "an open list ends with `...`, as in `[x, ...]`",
     "…": "an open list ends with three dots, as in `[x, ...]`",
-    **dict.fromkeys("\u2018\u2019\u201c\u201d", "strings stand in straight single quotes: `'text'`"),
+    **dict.fromkeys("\u2018\u2019\u201c\u201d", "write strings in straight single quotes: `'text'`"),
     "≤": "write `<=`",
     "≥": "write `>=`",
     "≠": "write `!=`",
@@ -149,7 +149,7 @@ class _Lexer:
         inner = piece[1:-1]
         if piece[0] == '"':
             single = quoted("'" + inner.replace('\\"', '"').replace("'", r"\'") + "'")
-            self._error("rml-string", "strings stand in single quotes", start, end, f"write {single}")
+            self._error("rml-string", "strings need single quotes", start, end, f"write {single}")
         else:
             for escape in _ESCAPE.finditer(inner):
                 if escape[1] not in ESCAPES:

@@ -218,7 +218,7 @@ class RmlMachine(InstanceLists):
         if core is not _SELF:
             self._count(instances, instances.core, -1)
             self._set_core(instances, self._collapsed(self._applied(instances.core, core)))
-        # A core that has nothing more to say gives its place to the child around it.
+        # The child around a core that is `all` or `empty` becomes the core.
         while instances.last is not None and self._is_neutral(instances.last.kind, instances.core):
             last = instances.last
             self._count(instances, instances.core, -1)

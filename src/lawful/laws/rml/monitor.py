@@ -70,7 +70,7 @@ class RmlMonitor(MachineMonitor[RmlMachine]):
         return self.law.tracks_objects and self._machine.ignores(_UNSEEN_END)
 
     def prevented(self, number: int) -> None:
-        """The broken law has not taken the event anyway. Others have taken it, and cannot give it back."""
+        """The broken law did not take the event. Other laws took it, and cannot undo that."""
 
     def forget(self, object_id: int | str) -> bool:
         return False  # an object without further events costs nothing

@@ -1,8 +1,8 @@
 """
-Where RML's left commitment would surprise: an operand that takes an event another operand needs.
+Warnings about operands that take an event another operand needs: RML commits to the leftmost.
 
-An approximation that prefers silence to false alarms: variables bound to different values are taken to differ, and so
-are event types with different guards; what is too large to look at is passed over.
+This approximation prefers silence to false alarms. It assumes that variables with different names have different
+values and that event types with different guards do not overlap, and it skips event types that are too complex.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Alternative(NamedTuple):
 
 
 class _TooComplex(Exception):
-    """This event type is passed over."""
+    """The event type is too complex to compare: no warning mentions it."""
 
 
 class _Facts(NamedTuple):
@@ -256,8 +256,8 @@ class _OverlapChecker:
         if pair is None:
             return
         left, right = map(_quote, pair)
-        message = f"this goes on taking {left} while it can, so what follows may never get its {right}"
-        hint = "a choice once made is never undone: let the two differ in their event types"
+        message = f"this takes every {left} it can, so the expression after it may never get its {right}"
+        hint = "Lawful never undoes a choice: use event types that differ"
         note = node.right.span, f"waits for {right}"
         yield Diagnostic("warning", "rml-swallowed", message, node.left.span, hint, (note,))
 
@@ -281,7 +281,7 @@ class _OverlapChecker:
                     if owner is None or (other, item) in seen or not self._overlap(other, item, unbound):
                         continue
                     if root.op == SHUFFLE and _generalises(item, other, unbound):
-                        continue  # what has an instance goes to it, and a new one begins with what is left
+                        continue  # an instance takes its own events, and the others start new instances
                     seen.add((other, item))
                     yield _overlap_warning(root, owner, operand, other, item)
                     break
@@ -307,10 +307,10 @@ def _overlap_warning(root: Infix, owner: Expression, operand: Expression, one: I
         what = f"both operands can begin with {_quote(one)}"
     else:
         what = f"an event can be both {_quote(one)} here and {_quote(other)} in a later operand"
-    how = "the left one then gets it, and the other goes without"
-    hint = "put the operand that needs the event on the left, or let the event types differ"
+    how = "the left operand then gets it, and the other does not"
+    hint = "put the operand that needs the event on the left, or use event types that differ"
     if root.op == OR:
-        how = "the left one is then taken and the other dropped for good"
+        how = "Lawful then follows the left one and drops the other"
         hint = r"write the common beginning once, as in `a (b \/ c)`"
     note = operand.span, f"also begins with {_quote(other)}"
     return Diagnostic("warning", "rml-swallowed", f"{what}; {how}", owner.span, hint, (note,))
@@ -363,7 +363,7 @@ def _renamed(ref: Ref, renaming: Mapping[str, Ref]) -> Ref:
 
 
 def _describe(name: str, args: tuple[Ref, ...]) -> str:
-    """An event type as seen from outside its scope: constants, and `_` for what is not known there."""
+    """An event type as seen from outside its scope: constants, and `_` for values that only the scope knows."""
 
     def show(ref: Ref) -> str:
         if ref[0] == terms.VARIABLE:

@@ -34,7 +34,7 @@ _EXPRESSION_HINTS = {
     "/": r"intersection is `/\`, union is `\/`",
     ",": "events follow each other without a comma",
     "->": "events follow each other without an arrow",
-    "STRING": "an event is named by its event type, declared with `name matches {...};`",
+    "STRING": "name the event's type, declared with `name matches {...};`",
     "{": "in an expression braces open a `{let x; ...}` or a repetition `{3}`",
     "not": "an event type is negated in its declaration: `name not matches ...;`",
     "_": "the event type `any` matches every event",
@@ -44,7 +44,7 @@ _END_HINTS = {
     ")": "there is no `(` for it",
     "}": "there is no `{` for it",
     ":": "`:` belongs to a filter, as in `event >> A : B`",
-    ">>": "on the left of `>>` stands an event type, as in `event >> A`",
+    ">>": "the left side of `>>` is an event type, as in `event >> A`",
     "else": "there is no `if` for it",
 }
 
@@ -141,7 +141,7 @@ class _ExpressionParser(DataParser):
                 return syntax.Let(names, body, span=(token.start, self.last_end))
             case "if":
                 self.advance()
-                self.expect("(", hint="a condition stands in parentheses: `if (x > 0) A else B`")
+                self.expect("(", hint="write the condition in parentheses: `if (x > 0) A else B`")
                 condition = self.data()
                 self.expect(")", "an operator or `)`", "equality is `==`" if self.kind == "=" else None)
                 then = self.expression()
@@ -162,7 +162,7 @@ class _ExpressionParser(DataParser):
             if self.kind in starts_value:
                 self.unexpected("an operator or `;`", hint)
         elif self.kind == "(" and self.peek() in starts_value:
-            self.unexpected("an operator or `;`", "arguments of an equation stand in `<...>`")
+            self.unexpected("an operator or `;`", "write the arguments of an equation in `<...>`")
         return syntax.EquationCall(name.text, args, span=(name.start, self.last_end))
 
     def no_expression(self) -> NoReturn:
@@ -275,7 +275,7 @@ class _Parser(_ExpressionParser):
                 self.expect(">", "`,` or `>`")
                 self.expect("=")
         else:
-            hint = "parameters of an equation stand in `<...>`" if self.kind == "(" else None
+            hint = "write the parameters of an equation in `<...>`" if self.kind == "(" else None
             if self.kind == "==":
                 hint = "an equation has a single `=`"
             self.expect("=", hint=hint)
@@ -337,7 +337,7 @@ class _Parser(_ExpressionParser):
                 )
                 continue
             if argument.name in params:
-                self.report("rml-duplicate-name", f"`{argument.name}` stands here twice", argument.span)
+                self.report("rml-duplicate-name", f"`{argument.name}` is declared twice", argument.span)
             params.append(argument.name)
         return tuple(params)
 

@@ -2,7 +2,7 @@
 
 A running instance is a *shape*, a term whose data are numbered registers, and the registers' values. A shape's tree
 asks questions of the event; each path ends in FAIL, SELF (nothing changes) or a plan of what the instance becomes.
-The machines, Python and C, walk the trees and come here for what is not built yet. All they get are plain tuples:
+The machines, Python and C, walk the trees and ask the planner for nodes that are not built yet. They get plain tuples:
 
 - a node: ``("match", pattern, ((capture, operand), ...))``, ``("sub", a, b)``, ``("same", a, b)``,
   ``("guard", operand)``, or an end: ``("fail",)``, ``("self",)``, ``("plan", recipe)``, ``("yes",)``, ``("no",)``;
@@ -72,7 +72,7 @@ class TermShape(msgspec.Struct, frozen=True):
 
     id: int
     term: Term
-    names: tuple[str, ...]  # the variable behind each register, for messages; "" where there is none
+    names: tuple[str, ...]  # the variable behind each register, for messages; "" for a register without a name
 
 
 class Planner:
@@ -136,7 +136,7 @@ class Planner:
 
     @cached_property
     def inert(self) -> int:
-        """A shape that says nothing, but is not `all`: it stands for the children that a list has let go."""
+        """A shape that accepts everything, but is not `all`: it stands for the inert children that a list dropped."""
         every = self.compiled.terms.all
         return self._shape(self.compiled.terms.make(terms.FILTER, "any", (), every, every), ())
 

@@ -36,7 +36,7 @@ def ends(
     """The ends of a shape's tree that can be reached, each with the answers that lead there.
 
     ``known`` are the values of the shape's registers, as far as they are known; none means that no value is.
-    ``spend`` is told the cost of each node before it is built, and raises where that is too much.
+    ``spend`` gets the cost of each node before it is built, and raises an exception where that is too much.
     """
     size = planner.shapes[shape].term.size
     pending: list[Answers] = [()]

@@ -82,7 +82,7 @@ class InstanceList(msgspec.Struct, eq=False):
     waiting: int = 0  # children that may not halt
     dead: int = 0
     shuffled: int = 0  # children that do not stand as `child /\ rest`
-    inert: bool = False  # children were let go that are not `all` or `empty`, but will never matter again
+    inert: bool = False  # children were dropped that are not `all` or `empty`, but can never matter again
 
     def __iter__(self) -> Iterator[ListEntry]:
         entry = self.first

@@ -33,8 +33,8 @@ class _Place(msgspec.Struct, frozen=True):
 def subjects(compiled: CompiledLaw, specification: syntax.Specification) -> RmlSubjects | None:
     """None unless each event that the law names binds one object, and no event two different ones.
 
-    The object is the receiver, the result or an argument. That the law says the same of each for itself is not proved:
-    whoever has it judged on some of the objects means that it does.
+    The object is the receiver, the result or an argument. Nothing proves that the law treats each
+    object separately: a caller who samples objects assumes that it does.
     """
     own = declared(specification)
     if any(use.key not in own for use in uses(*specification.bodies)):

@@ -148,7 +148,7 @@ class Terms:
         self.all = self.make(ALL)
 
     def make(self, op: str, *args: Any) -> Term:
-        """The term as written: no simplification but flattening of what is associative."""
+        """The term as written: not simplified, except that nested associative operators become one."""
         if op in NARY:
             args = tuple(part for arg in args for part in (arg.args if arg.op == op else (arg,)))
             if len(args) == 1:

@@ -116,12 +116,12 @@ class TokenReader:
         while True:
             token = self.token
             if token.kind in KEYWORDS:
-                self.unexpected(what, f"`{token.text}` is a keyword: take another name")
+                self.unexpected(what, f"`{token.text}` is a keyword: choose another name")
             self.expect(
                 "LID", what, "names of variables begin with a lower-case letter" if self.kind == "UID" else None
             )
             if token.text in names:
-                self.report("rml-duplicate-name", f"`{token.text}` stands here twice", token.span)
+                self.report("rml-duplicate-name", f"`{token.text}` is declared twice", token.span)
             names.append(token.text)
             if not self.accept(","):
                 if self.kind not in closing:

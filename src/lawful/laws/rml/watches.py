@@ -33,7 +33,7 @@ def watches(compiled: CompiledLaw, specification: syntax.Specification) -> tuple
     found, everything = named_watches(compiled, specification)
     if not everything:
         return found
-    # What an event type does not match, the law is about all the same.
+    # A law is also about the events that its negated event types exclude.
     denied = (_watch(tree) for tree in _flat(_denied(compiled)) if tree[0] == "object" and tree[1])
     found = tuple(dict.fromkeys((*found, *denied)))
     return (*found, Watch(())) if found else None

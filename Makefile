@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -q -n auto
 unexport LAWFUL_CORE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv cbmc demo test versions lint bench docs clean
+.PHONY: help venv cbmc demo test versions lint bench docs site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ screenshots: venv ## make the pictures in the documentation anew, from real runs
 
 docs: venv ## look for dead links in the documentation
 	$(BIN)/python tools/check_docs.py
+
+site: ## build the documentation as a site into build/site
+	@tools/make-site
 
 clean: ## remove everything that was made
 	rm -rf .venv .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

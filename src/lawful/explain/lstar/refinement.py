@@ -95,9 +95,9 @@ class _Table:
         self._close()
 
     def _row(self, prefix: Word) -> int:
-        row = 0
+        row, accepts = 0, self._accepts
         for suffix in self._suffixes:
-            row = row << 1 | self._accepts(prefix + suffix)
+            row = row << 1 | accepts(prefix + suffix)
         return row
 
     def split(self, state: int, letter: int, suffix: Word) -> None:

@@ -382,7 +382,7 @@ typedef struct LearnChunk {
 typedef struct Window {
     PyObject_HEAD
     Automaton automaton;
-    uint64_t *by_kind, *firsts; /* memory for what is asked about one pair: by kind of ending */
+    uint64_t *by_kind, *firsts; /* scratch memory for the counts of one pair, by kind of ending */
     bool broken;              /* it ran out of memory */
     pthread_mutex_t lock;     /* of all that follows, up to the stream */
     uint64_t taken, expired;  /* events */

@@ -8,18 +8,22 @@ import time
 
 import pytest
 
-from lawful.sources.python.flusher import Flusher, _Timer
+from lawful.sources.python.flusher import Flusher
 
 
-def test_a_timer_wakes_after_a_while_or_when_it_is_stopped() -> None:
-    timer = _Timer()
+def test_it_wakes_after_a_while_or_when_it_is_stopped() -> None:
+    beats: list[float] = []
+    flusher = Flusher(lambda: beats.append(time.monotonic()), 0.02)
     began = time.monotonic()
-    assert timer.wait(0.02) is False
-    assert time.monotonic() - began >= 0.02
-    thread = threading.Timer(0.02, timer.stop)
-    thread.start()
-    assert timer.wait(60) is True
-    thread.join()
+    flusher.start()
+    while not beats:
+        time.sleep(0.001)
+    flusher.stop()
+    assert beats[0] - began >= 0.02
+    idle = Flusher(lambda: beats.clear(), 60)
+    idle.start()
+    idle.stop()  # waits for the thread, which must not wait a minute
+    assert beats
 
 
 def test_it_gets_its_turn_while_the_program_gives_the_lock_away_for_moments() -> None:

@@ -233,7 +233,7 @@ _SEEN_ON_311 = pytest.mark.xfail(sys.version_info < (3, 12), reason="trace funct
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=_SEEN_ON_311) if name in ("recursion", "tracing is off") else name for name in PROGRAMS],
+    [pytest.param(name, marks=_SEEN_ON_311) if name == "tracing is off" else name for name in PROGRAMS],
 )
 def test_a_script_runs_as_it_does_without(name: str, tmp_path: Path) -> None:
     (tmp_path / "prog.py").write_text(PROGRAMS[name] + "\n", encoding="utf-8")

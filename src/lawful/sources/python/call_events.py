@@ -206,7 +206,7 @@ class CalleeEvents(CallEvents):
         if call is not None:
             self._tracer.record("yield", self._with_result(call, value, _HEAD), self._codes.site(frame, call.wants))
 
-    def resumed(self, known: WatchedCode, frame: FrameType) -> None:
+    def resumed(self, known: WatchedCode, frame: FrameType, error: BaseException | None = None) -> None:
         """It goes on, perhaps with an exception that is thrown into it."""
         call = self._generator(known, frame)
         if call is not None:

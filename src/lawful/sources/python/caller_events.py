@@ -58,7 +58,7 @@ class CallerEvents(CallEvents):
             return
         self._begin(known, frame, probe, callee, function, receiver, None, {})
 
-    def ended(self, known: WatchedCode, frame: FrameType) -> None:
+    def ended(self, known: WatchedCode, frame: FrameType, *called: object) -> None:
         """A call has returned. What it gave is not known."""
         call = self._close(known, frame)
         if call is not None and call.wants & Want.POST:

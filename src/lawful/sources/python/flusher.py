@@ -18,20 +18,6 @@ INTERVAL = 0.1
 _PATIENCE = 1.0
 
 
-class _Timer:
-    """What wakes a thread after a while, or at once."""
-
-    def __init__(self) -> None:
-        self._silence = allocate_lock()
-        self._silence.acquire()
-
-    def wait(self, seconds: float, /) -> bool:
-        return self._silence.acquire(timeout=seconds)
-
-    def stop(self) -> None:
-        self._silence.release()
-
-
 class Flusher:
     """A thread of the interpreter's lowest kind: `threading` does not list it and does not wait for it."""
 
@@ -42,7 +28,7 @@ class Flusher:
         self._flush = flush
         self._interval = interval
         self._ready = ready
-        self._stop: _Timer | None = None
+        self._stop: LockType | None = None  # held until the thread must end
         self._stopped = allocate_lock()
         self._native: int | None = None
 
@@ -54,8 +40,8 @@ class Flusher:
         """Begin; nothing happens if it has begun, or if the system allows no more threads."""
         if self._stop is not None:
             return
-        stop = _Timer()
-        stopped = allocate_lock()
+        stop, stopped = allocate_lock(), allocate_lock()
+        stop.acquire()
         stopped.acquire()
         self._native = None
         try:
@@ -68,7 +54,7 @@ class Flusher:
         """End, and wait until the thread is gone; not if the caller itself is what the thread may be waiting for."""
         if self._stop is None:
             return
-        self._stop.stop()
+        self._stop.release()
         self._stop = None
         if wait:
             self._stopped.acquire()
@@ -78,11 +64,11 @@ class Flusher:
         """In a child process the thread does not exist."""
         self._stop = None
 
-    def _loop(self, stop: _Timer, stopped: LockType) -> None:
+    def _loop(self, stop: LockType, stopped: LockType) -> None:
         self._native = get_native_id()
         block_signals()
         try:
-            while not stop.wait(self._interval):
+            while not stop.acquire(timeout=self._interval):
                 if self._ready is not None and not self._ready():
                     continue
                 # A collection could free objects of the program, and run its finalisers on this thread.

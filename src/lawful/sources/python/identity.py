@@ -278,7 +278,7 @@ class IdentityCache(Generic[K]):
     """Answers about one or two objects and perhaps a name, by identity, for as long as the objects live."""
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[int, int, str], tuple[K, tuple[Any, ...]]] = {}
+        self._answers: dict[tuple[int, int, str], tuple[K, list[Any]]] = {}
 
     def find(self, ask: Callable[[], K], one: object, two: object = None, name: str = "") -> K:
         """The answer given before, or the answer of `ask`."""
@@ -287,26 +287,20 @@ class IdentityCache(Generic[K]):
         if known is not None:
             return known[0]
         answer = ask()
-        keep = self._keep(key, one, two)
-        if keep is not None:
-            self._answers[key] = (answer, keep)
-        return answer
-
-    def _keep(self, key: tuple[int, int, str], *objects: object) -> tuple[Any, ...] | None:
-        """What makes an answer live as long as the objects; None if nothing can."""
 
         def forget(_: object, answers: dict[tuple[int, int, str], Any] = self._answers) -> None:
             answers.pop(key, None)
 
-        keep: list[Any] = []
-        for value in objects:
+        keep: list[Any] = []  # what makes the answer live as long as the objects
+        for value in (one, two):
             if _calls_back(type(value)):
                 keep.append(weakref.ref(value, forget))
             elif value is None or id(type(value)) in _BORDERS:
                 keep.append(value)  # a descriptor of a C type, which lives as long as that
             else:
-                return None
-        return tuple(keep)
+                return answer
+        self._answers[key] = (answer, keep)
+        return answer
 
     def clear(self) -> None:
         self._answers.clear()

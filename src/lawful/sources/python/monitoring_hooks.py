@@ -44,14 +44,14 @@ class MonitoringHooks:
         self._callbacks: dict[int, Callable[..., Any]] = {
             events.PY_START: partial(self._start, False),
             events.PY_RETURN: self._return,
-            events.PY_YIELD: self._yield,
-            events.PY_RESUME: self._resume,
-            events.PY_THROW: self._resume,
-            events.PY_UNWIND: self._unwind,
+            events.PY_YIELD: self._reporter(tracer.callee.yielded),
+            events.PY_RESUME: self._reporter(tracer.callee.resumed),
+            events.PY_THROW: self._reporter(tracer.callee.resumed),
+            events.PY_UNWIND: self._reporter(tracer.callee.unwound),
             events.RAISE: self._raise,
             events.INSTRUCTION: self._instruction,
             events.CALL: self._call,
-            events.C_RETURN: self._c_return,
+            events.C_RETURN: self._reporter(tracer.caller.ended),
         }
 
     def install(self) -> None:
@@ -246,14 +246,13 @@ class MonitoringHooks:
             return self._disable
         return self._observe(code, self._tracer.callee.returned, frame, value)
 
-    def _yield(self, code: CodeType, offset: int, value: object) -> Any:
-        return self._observe(code, self._tracer.callee.yielded, sys._getframe(1), value)
+    def _reporter(self, report: Callable[..., None]) -> Callable[..., None]:
+        """A callback that only reports, with the arguments that the interpreter gives after the offset."""
 
-    def _resume(self, code: CodeType, offset: int, error: BaseException | None = None) -> Any:
-        return self._observe(code, self._tracer.callee.resumed, sys._getframe(1))
+        def callback(code: CodeType, offset: int, *args: Any) -> None:
+            self._observe(code, report, sys._getframe(1), *args)
 
-    def _unwind(self, code: CodeType, offset: int, error: BaseException) -> Any:
-        return self._observe(code, self._tracer.callee.unwound, sys._getframe(1), error)
+        return callback
 
     def _observe(self, code: CodeType, report: Callable[..., None], *args: Any) -> None:
         known = self._codes.get(code)
@@ -264,9 +263,6 @@ class MonitoringHooks:
         first = MISSING if first is self._monitoring.MISSING else first
         self._observe(code, self._tracer.caller.called, sys._getframe(1), offset, function, first)
         self._ask_for_exceptions()
-
-    def _c_return(self, code: CodeType, offset: int, function: object, first: object) -> Any:
-        return self._observe(code, self._tracer.caller.ended, sys._getframe(1))
 
     def _raise(self, code: CodeType, offset: int, error: BaseException) -> Any:
         frame = sys._getframe(1)

@@ -32,7 +32,7 @@ def access(name: str) -> Literal["public", "private", "dunder"]:
 
 
 def is_public(name: str) -> bool:
-    """Is no part of the name private or inside a function? A special method may be public."""
+    """Is every part of the name public, and outside functions? A special method may be public."""
     *outer, last = name.removeprefix("__main__.").split(".")
     return "<" not in name and not any(part.startswith("_") for part in outer) and access(last) != "private"
 

@@ -105,7 +105,10 @@ class SettraceHooks:
         """What was there before comes back. Other threads see to it themselves, at their next event."""
         above = self._hooks_above()
         if above is None:
-            self._leave_thread(self._before[0])
+            if sys.getprofile() is self._profile_function:
+                sys.setprofile(self._before[0])
+            elif self._tracer.fault is None and self._thread == threading.get_ident():  # not if our thread ends it
+                self._tracer.fault = RuntimeError("another profiler replaced the tracer")
             threading.setprofile(self._before[1])
         else:
             above._before = self._before
@@ -122,12 +125,6 @@ class SettraceHooks:
         self._unwinding.clear()
         self._only_ours.clear()
         self._dropped.clear()
-
-    def _leave_thread(self, profile: Any) -> None:
-        if sys.getprofile() is self._profile_function:
-            sys.setprofile(profile)
-        elif self._tracer.fault is None and self._thread == threading.get_ident():  # not if a thread of ours ends it
-            self._tracer.fault = RuntimeError("another profiler replaced the tracer")
 
     def _hooks_above(self) -> SettraceHooks | None:
         """Those of a tracer that started later, still runs, and passes events on to these."""

@@ -34,7 +34,7 @@ def choose(wanted: str = "") -> Core:
     raise LawfulError(
         "core-missing",
         f"cannot use the core {wanted!r}: {refusals[0][1]}",
-        hint="leave out --core, or build the C core with `make venv`, which needs a C compiler",
+        hint="leave out the setting `core`, or build the C core with `make venv`, which needs a C compiler",
     )
 
 

@@ -1,4 +1,4 @@
-"""A plain `WatchPlanner`: what is watched is named."""
+"""A plain `WatchPlanner`, which watches by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILE = "prog.py"
 
 
 class ByName(WatchPlanner):
-    """Watches what is named: `calls` where module `prog` calls it, `own` functions of `prog` where they start."""
+    """Watches by name: `calls` where module `prog` calls it, `own` functions of `prog` where they start."""
 
     def __init__(self, calls: dict[str, Want], own: dict[str, Want]) -> None:
         self.calls = calls

@@ -12,7 +12,7 @@ Expected = dict[str, Any]
 
 @dataclass
 class Program:
-    """A module `prog`. A line that ends in `#7` is meant by line 7 of an event."""
+    """A module `prog`. Line 7 of an event is the line that ends in `#7`."""
 
     name: str
     source: str

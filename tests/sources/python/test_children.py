@@ -165,7 +165,7 @@ def test_it_is_told_apart_who_killed_which_child(tmp_path: Path) -> None:
     result, report, trace = run(tmp_path, text)
     assert result.out == f"{[-signal.SIGTERM, -signal.SIGKILL, -signal.SIGKILL]}\n"
     assert report["processes"] == 4
-    # The second one was stopped in the middle of its work: there are events of which it has not told.
+    # The second one was stopped in the middle of its work: it has events that it did not report.
     assert report["warnings"] == [KILLED, ENDED]
     assert {1, 2, 3} == processes(trace).keys()
 

@@ -463,8 +463,8 @@ def test_the_learner_is_told_the_same_in_the_short_way(seed: int, program: Modul
     scope = Scope(calls=("*", "prog"), project=Path(str(program.__file__)).parent)
     make: Callable[..., Any] = tracer_choice.choose().make
 
-    def learned(told: Callable[[list[dict[str, Any]]], None], **options: Any) -> None:
-        run(program, words, make(LawWatchPlanner([], scope, learn=True), told, **options))
+    def learned(reported: Callable[[list[dict[str, Any]]], None], **options: Any) -> None:
+        run(program, words, make(LawWatchPlanner([], scope, learn=True), reported, **options))
 
     long, short = Numbers(), Numbers()
     learned(long.feed, limit=1 << 40)
@@ -565,7 +565,7 @@ def test_objects_die_as_they_would(program: ModuleType) -> None:
 
 
 def test_numbers_are_those_of_the_moment(program: ModuleType) -> None:
-    """Arguments of a call whose end is told after its beginning was delivered."""
+    """Arguments of a call whose end is reported after its beginning was delivered."""
     events: list[dict[str, Any]] = []
     tracer = tracer_of_values(program, events.extend, flush_at=1 << 40)
     program.flush = tracer.flush

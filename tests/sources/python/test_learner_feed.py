@@ -1,4 +1,4 @@
-"""What the learner is told while a program runs: what events would tell it, in numbers."""
+"""The numbers that a learner gets while a program runs say the same as events."""
 
 from __future__ import annotations
 

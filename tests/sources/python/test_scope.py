@@ -279,10 +279,10 @@ def test_a_scope_can_be_sent_to_another_process(project: Path) -> None:
 
 
 def test_links_on_the_way_to_lawful_itself_are_not_looked_up(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads of ours plan code of ours: they would wait for the interpreter's lock at each step of the way."""
+    """Lawful's threads plan Lawful's code: they would wait for the interpreter's lock at each step of the path."""
     scope = Scope(project=project)
     own = os.path.realpath(lawful.__file__)
-    assert scope.own("main.py")  # what is looked up once and for all has been
+    assert scope.own("main.py")  # from here on, paths that are looked up once are known
     looked_up: list[str] = []
     monkeypatch.setattr("lawful.pristine_os.real_path", lambda path: looked_up.append(path) or path)
     assert scope.lawful(own) and not scope.own(own)

@@ -1,4 +1,4 @@
-"""Probes say what is on the stack: compared with what the objects of a running program are told themselves."""
+"""Probes say what is on the stack: compared with the calls that the objects of a running program get."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Entry:
 
 
 def show(each: Any) -> Any:
-    """Something that can be compared and read; spies are told apart by their numbers."""
+    """Something that can be compared and read; their numbers distinguish spies."""
     if isinstance(each, Spy):
         return f"spy {each.number}"
     if isinstance(each, slice):
@@ -71,7 +71,7 @@ def show(each: Any) -> Any:
 
 
 class Diary:
-    """What spies were told, in the order in which it began."""
+    """The calls that spies got, in the order in which they began."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -190,7 +190,7 @@ def spy_class(diary: Diary) -> type[Spy]:
 
 
 class Reader:
-    """Reads from the stack what spies are about to be told."""
+    """Reads from the stack the calls that spies are about to get."""
 
     def __init__(self, code: CodeType, diary: Diary) -> None:
         self.codes = all_code(code)
@@ -302,7 +302,7 @@ def drive(coroutine: Any) -> Any:
 
 
 def read(source: str) -> Reader:
-    """Run a program with spies, and compare what they were told with what was on the stack."""
+    """Run a program with spies, and compare the calls that they got with the stack."""
     diary = Diary()
     spied = spy_class(diary)
     code = compile(dedent(source), "<program>", "exec")
@@ -321,10 +321,10 @@ def read(source: str) -> Reader:
     }
     with each_instruction(reader.codes, reader.visit, reader.visit_line):
         exec(code, namespace)
-    told = [entry.shown() for entry in diary.entries]
+    reported = [entry.shown() for entry in diary.entries]
     seen = [entry.shown() for entry in reader.entries]
-    assert seen == told
-    assert told
+    assert seen == reported
+    assert reported
     return reader
 
 

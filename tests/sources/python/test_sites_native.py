@@ -57,7 +57,7 @@ PROGRAMS = [*map(code_of, MODULES), compile(OWN, "own", "exec"), compile(MANY_NA
 
 
 @pytest.mark.skipif(
-    core.native_tracer is None or not instructions.SUPPORTED, reason="there is no C core for this bytecode"
+    core.native_tracer is None or not instructions.SUPPORTED, reason="the C core does not know this bytecode"
 )
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.co_filename.rpartition("/")[2])
 def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_both_find_the_same_places(program: CodeType, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(
-    core.native_tracer is None or not instructions.SUPPORTED, reason="there is no C core for this bytecode"
+    core.native_tracer is None or not instructions.SUPPORTED, reason="the C core does not know this bytecode"
 )
 def test_code_that_no_compiler_writes() -> None:
     def plain(a: int) -> object:
@@ -94,7 +94,7 @@ def test_code_that_no_compiler_writes() -> None:
             sites.probes(spoiled, frozenset(Operation))
 
 
-@pytest.mark.skipif(core.native_tracer is None, reason="there is no C core")
+@pytest.mark.skipif(core.native_tracer is None, reason="the C core is not built")
 def test_tables_of_another_size_are_refused() -> None:
     assert core.native_tracer is not None
     code = compile("", "", "exec")

@@ -574,10 +574,10 @@ def test_generators_that_end_by_an_exception_give_nothing_away(make: Make, prog:
     prog(FAILING).close()
     tracer.stop()
     assert tracer.fault is None
-    told = names(events)
-    assert told.count("yield prog.rows") == 3
+    reported = names(events)
+    assert reported.count("yield prog.rows") == 3
     assert not any("exception" in event for event in events)
-    assert told[-2:] == ["yield prog.rest", "resume prog.rest"]
+    assert reported[-2:] == ["yield prog.rest", "resume prog.rest"]
 
 
 def test_a_trace_function_sees_the_same(make: Make, prog: Run) -> None:
@@ -610,7 +610,7 @@ def test_a_trace_function_sees_the_same(make: Make, prog: Run) -> None:
     assert lines(True) == lines(False)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no sys.monitoring")
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python lacks sys.monitoring")
 def test_another_tool_of_monitoring(make: Make, prog: Run) -> None:
     seen: list[str] = []
     monitoring = sys.monitoring

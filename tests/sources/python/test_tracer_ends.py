@@ -1,4 +1,4 @@
-"""The end of a tracer while threads of the program go on: whoever stops it can rely on what was delivered."""
+"""The end of a tracer while threads of the program go on: after its stop, no more events are delivered."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Box:
     def __init__(self, label):
         object.__setattr__(self, "label", label)
     def __setattr__(self, name, value):
-        # What really happens, told by the object itself.
+        # What really happens, as the object itself logs it.
         LOG.append((self.label, value, sys._getframe(1).f_lineno))
         object.__setattr__(self, name, value)
     def __enter__(self):
@@ -111,12 +111,12 @@ def test_every_form(make: Callable[..., Tracer], prog: Callable[[str], ModuleTyp
     tracer.stop()
     assert tracer.fault is None
     labels: dict[int, str] = {}
-    told = [
+    reported = [
         (labels.setdefault(event["targetId"], "ab?"[len(labels)]), event.get("res"), event["line"]) for event in events
     ]
     plain = (int, str, bool)
-    assert told == [(label, value if type(value) in plain else None, line) for label, value, line in module.LOG]
-    assert len(told) > 40
+    assert reported == [(label, value if type(value) in plain else None, line) for label, value, line in module.LOG]
+    assert len(reported) > 40
 
 
 def test_most_writes_are_looked_at_one_instruction_early(prog: Callable[[str], ModuleType]) -> None:

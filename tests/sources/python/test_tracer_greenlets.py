@@ -12,7 +12,7 @@ from lawful.sources.python.tracer_protocol import Event
 from sources.python.by_name import CALL
 from sources.python.conftest import Start
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("greenlet") is None, reason="there are no greenlets here")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("greenlet") is None, reason="greenlet is not installed")
 
 PROGRAM = """
 from greenlet import getcurrent, greenlet
@@ -52,8 +52,8 @@ def test_all_ends_are_told(make: Start, prog: Callable[[str], ModuleType], count
     for name in ("visit", "sort", "fail"):
         module.work(getattr(module, name), count)
     tracer.stop()
-    told = [(event["event"], event["name"], event.get("res")) for event in events]
-    assert told == [
+    reported = [(event["event"], event["name"], event.get("res")) for event in events]
+    assert reported == [
         *[("func_pre", "prog.visit", None)] * count,
         *[("func_post", "prog.visit", number) for number in range(count)],
         *[("func_pre", "list.sort", None)] * count,

@@ -1,4 +1,4 @@
-"""Ids of objects are their own for ever, deaths are told, and objects die when they would without a watch."""
+"""Ids of objects are their own for ever, tracers report deaths, and objects die when they would without a watch."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def main():
 
 
 def test_parameters_of_a_specification_die(make: Make, prog: Run) -> None:
-    """Weak references to these are not told of it, and point into freed memory from then on."""
+    """Weak references to these get no callback, and point into freed memory from then on."""
     events: list[Event] = []
     tracer = make(events.extend, calls={"id": CALL})
     tracer.start()
@@ -237,7 +237,7 @@ def main():
 
 
 def test_what_is_first_met_while_it_dies(make: Make, prog: Run) -> None:
-    """A generator's weak references are told before its last code runs; one that is made in there never is."""
+    """A generator's weak references are called back before its last code runs; one that is made there never is."""
     events: list[Event] = []
     tracer = make(events.extend, calls={"id": CALL})
     tracer.start()
@@ -248,7 +248,7 @@ async def ticks():
     try:
         yield 1
     finally:
-        told.append("closed")
+        reported.append("closed")
 
 async def nothing():
     pass
@@ -261,13 +261,13 @@ def begin(agen):
 
 def dying(agen):
     id(agen)
-    told.append([reference() is None for reference in references])
-    if len(told) % 3 == 0:
+    reported.append([reference() is None for reference in references])
+    if len(reported) % 3 == 0:
         kept.append(agen)
 
 def unawaited(message):
     id(message.source)
-    told.append(type(message.source).__name__)
+    reported.append(type(message.source).__name__)
 
 def closes():
     me = []
@@ -277,11 +277,11 @@ def closes():
         for each in gc.get_referrers(me):
             if type(each).__name__ == "generator":
                 id(each)
-        told.append([reference() is None for reference in references])
+        reported.append([reference() is None for reference in references])
 
 def main():
-    global told, kept, references
-    told, kept = [], []
+    global reported, kept, references
+    reported, kept = [], []
     before, shown = sys.get_asyncgen_hooks(), warnings._showwarnmsg
     sys.set_asyncgen_hooks(finalizer=dying)
     warnings._showwarnmsg = unawaited
@@ -303,7 +303,7 @@ def main():
         warnings._showwarnmsg = shown
     references = [weakref.ref(agen) for agen in kept]
     kept.clear()
-    return told, [reference() is None for reference in references]
+    return reported, [reference() is None for reference in references]
 """)
     watched = module.main()
     tracer.stop()

@@ -144,8 +144,8 @@ def test_events_are_in_the_task_that_asyncio_says(
         assert all(len(ids) == 1 for ids in told_in.values())
         assert len(set.union(*told_in.values()) - {None}) == len(told_in) > 10
         for kind in ("func_pre", "func_post"):
-            told = Counter(probes[event["targetId"]] for event in events if event["event"] == kind)
-            assert told == Counter(module.HITS)
+            reported = Counter(probes[event["targetId"]] for event in events if event["event"] == kind)
+            assert reported == Counter(module.HITS)
 
 
 CROWDED = """
@@ -189,8 +189,8 @@ def test_a_task_goes_on_while_another_thread_fills_the_memory(make: Make, prog: 
     finally:
         sys.setswitchinterval(interval)
         tracer.stop()
-    told = Counter((event["name"], "task" in event) for event in events)
-    assert told == {("prog.Inside.hit", True): 40_000, ("prog.Outside.hit", False): 40_000}
+    reported = Counter((event["name"], "task" in event) for event in events)
+    assert reported == {("prog.Inside.hit", True): 40_000, ("prog.Outside.hit", False): 40_000}
     assert len({event["task"] for event in events if "task" in event}) == 1
 
 

@@ -21,15 +21,15 @@ def names(events: list[Event]) -> list[str]:
     return [f"{event['event']} {event['name']}" for event in events]
 
 
-def run(module: ModuleType, trace: Any, told: list[T]) -> list[T]:
-    """What a program's own trace function is told."""
-    told.clear()
+def run(module: ModuleType, trace: Any, reported: list[T]) -> list[T]:
+    """The events that a program's own trace function gets."""
+    reported.clear()
     before = sys.gettrace()
     try:
         module.work([], trace)
     finally:
         sys.settrace(before)
-    return [*told]
+    return [*reported]
 
 
 TRACED = """
@@ -80,20 +80,20 @@ def work(seen, trace):
 
 @pytest.mark.parametrize(("lines", "opcodes"), [(True, False), (False, False), (True, True), (False, True)])
 def test_a_trace_function_sees_the_same_of_generators(make: Make, prog: Run, lines: bool, opcodes: bool) -> None:
-    told: list[tuple[str, int, str]] = []
+    reported: list[tuple[str, int, str]] = []
 
     def trace(frame: FrameType, event: str, arg: object) -> Any:
         frame.f_trace_lines, frame.f_trace_opcodes = lines, opcodes
-        told.append((frame.f_code.co_name, frame.f_lasti, event))
+        reported.append((frame.f_code.co_name, frame.f_lasti, event))
         return trace
 
-    run(prog(RESTING), trace, told)  # CPython 3.12 tells of instructions only once somebody has asked for them
-    plain = run(prog(RESTING), trace, told)
+    run(prog(RESTING), trace, reported)  # CPython 3.12 reports instructions only after somebody has asked for them
+    plain = run(prog(RESTING), trace, reported)
     assert any(event == "opcode" for *_, event in plain) == opcodes
     events: list[Event] = []
     tracer = make(events.extend, calls={"list.append": CALL})
     tracer.start()
-    watched = run(prog(RESTING), trace, told)
+    watched = run(prog(RESTING), trace, reported)
     tracer.stop()
     assert tracer.fault is None
     assert watched == plain
@@ -125,18 +125,18 @@ def work(seen, trace):
 
 def test_a_trace_function_that_is_put_on_a_frame_sees_its_lines(make: Make, prog: Run) -> None:
     """As debuggers do it where they are called."""
-    told: list[tuple[str, int]] = []
+    reported: list[tuple[str, int]] = []
 
     def trace(frame: FrameType, event: str, arg: object) -> Any:
-        told.append((event, frame.f_lineno))
+        reported.append((event, frame.f_lineno))
         return trace
 
-    plain = run(prog(DEBUGGED), trace, told)
+    plain = run(prog(DEBUGGED), trace, reported)
     assert {("line", 12), ("line", 18)} <= {*plain}
     events: list[Event] = []
     tracer = make(events.extend, calls={"list.append": CALL})
     tracer.start()
-    watched = run(prog(DEBUGGED), trace, told)
+    watched = run(prog(DEBUGGED), trace, reported)
     tracer.stop()
     assert tracer.fault is None
     assert watched == plain

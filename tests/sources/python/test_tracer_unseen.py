@@ -190,7 +190,7 @@ def use(things):
     assert [event["name"] for event in events] == ["list.append"] * 2
 
 
-@pytest.mark.skipif(core.native_tracer is None, reason="there is no C core here")
+@pytest.mark.skipif(core.native_tracer is None, reason="the C core is not built")
 def test_call_bare() -> None:
     native: Any = core.native_tracer
 

@@ -1,4 +1,4 @@
-"""Python functions that are watched report themselves: which, under which names, and what is noted."""
+"""Watched Python functions report themselves: which, under which names, and with which fields."""
 
 from __future__ import annotations
 

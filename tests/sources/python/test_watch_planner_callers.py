@@ -1,4 +1,4 @@
-"""What is seen where it is called: C functions and classes, and what instructions do."""
+"""Callees that their callers report: C functions and classes, and special methods of instructions."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_the_outermost_init_tells_of_the_object() -> None:
             super().__init__()
 
     wanted = watched(f"{{event: 'new', name: '{__name__}.Made', targetId: _}}")
-    told = Callee(f"{__name__}.Made", Want.NEW | Want.SITE | Want.RECEIVER)
+    reported = Callee(f"{__name__}.Made", Want.NEW | Want.SITE | Want.RECEIVER)
     inits: list[Any] = [vars(each)["__init__"] for each in (Made, Rebuilt, Mixed, Generated, Local)]
     for kind, own in ((Made, 0), (Heir, 0), (Rebuilt, 1), (MadeMixed, 2), (Generated, 3), (Local, 4)):
         for number, init in enumerate(inits):
@@ -164,7 +164,7 @@ def test_the_outermost_init_tells_of_the_object() -> None:
             assert found is not None and found.callee is not None
             assert found.callee.wants & (ALL_CALLS | Want.NEW) == Want.NEW
             callee = wanted.receiver_callee(init.__code__, kind)
-            assert callee == (told if number == own else None), (kind, init)
+            assert callee == (reported if number == own else None), (kind, init)
         assert wanted.callee(kind, None) is None
     assert wanted.receiver_callee(inits[2].__code__, Mixed) is None
     assert operations(wanted, busy) == set()

@@ -1,4 +1,4 @@
-"""What is watched for scopes, for laws that name fields or nothing, and for nobody."""
+"""The plans for scopes, for laws that name fields or nothing, and for nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the value stack of running frames, so that what is said of it can be compared with what is there."""
+"""Reads the value stack of running frames, so that tests can compare probes with it."""
 
 from __future__ import annotations
 

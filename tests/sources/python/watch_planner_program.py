@@ -1,4 +1,4 @@
-"""A program, and questions about what is watched of it."""
+"""A program, and questions to the planner about it."""
 
 from __future__ import annotations
 

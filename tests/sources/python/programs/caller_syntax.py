@@ -1,4 +1,4 @@
-"""What is no call to look at, and calls something: `with`, `for`, `in`, fields, operators."""
+"""Syntax that calls something without looking like a call: `with`, `for`, `in`, fields, operators."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_cost(make: Make, load: Load) -> None:
     tracer.start()
     module.lives(2000)
     tracer.flush()
-    # A lower bound: no core tells of 38,000 events in less than that.
+    # A lower bound: no core reports 38,000 events in less than that.
     assert tracer.cost > 2000 * len(LIFE) * 50e-9
     tracer.stop()
     assert len(events) == 2000 * len(LIFE)

@@ -67,7 +67,7 @@ def test_groups_of_callees() -> None:
         field = wanted.field("rc", kind)
         assert field is not None
         assert field.group == 4
-    # There is no object that a static method belongs to.
+    # A static method does not belong to an object.
     alone = wanted.plan(Thing.alone.__code__, __name__)
     assert alone is not None
     assert alone.callee is not None

@@ -44,7 +44,7 @@ class Leaf(Node):
     def __init__(self, tag):
         BORN[1].append(tag)
         LOG.append((tag, "field_write", "prog.Node.rc")); self.rc = 7
-        # A base class's `__init__` is no second birth.
+        # A base class's `__init__` is not a second birth.
         before = len(BORN[1])
         Node.__init__(self, tag)
         del BORN[1][before:]
@@ -127,8 +127,8 @@ def expected(module: ModuleType, chosen: dict[int, list[bool]]) -> list[tuple[in
     return [entry for entry in module.LOG if entry[0] in tags]
 
 
-def told(events: list[Event], module: ModuleType, chosen: dict[int, list[bool]]) -> list[tuple[int, str, str]]:
-    """What the tracer has told, by the tags of the program."""
+def reported(events: list[Event], module: ModuleType, chosen: dict[int, list[bool]]) -> list[tuple[int, str, str]]:
+    """The events of the tracer, by the tags of the program."""
     tags = {}
     for group, flips in chosen.items():
         born = [event for event in events if event["event"] == "born" and event["sampled"] == group]
@@ -156,7 +156,7 @@ def test_samples_are_told_of_as_if_all_were(make: Make, load: Load, rate: float,
     tracer.stop()
     assert tracer.fault is None
     chosen = {group: heads(seed, group, rate, len(module.BORN[group])) for group in (1, 2)}
-    assert told(events, module, chosen) == expected(module, chosen)
+    assert reported(events, module, chosen) == expected(module, chosen)
     for group in (1, 2):
         assert samples[group] == (len(module.BORN[group]), sum(chosen[group]), 0)
     ids = [event["targetId"] for event in events if event["event"] == "born"]
@@ -165,7 +165,7 @@ def test_samples_are_told_of_as_if_all_were(make: Make, load: Load, rate: float,
 
 
 def test_without_sampling_the_events_are_the_same(make: Make, load: Load) -> None:
-    """All objects sampled: that is no more and no less than without sampling, but for `born` and `gone`."""
+    """All objects sampled: the same events as without sampling, but for `born` and `gone`."""
     runs = []
     for sampling in (None, NODE_SAMPLING):
         events: list[Event] = []

@@ -33,7 +33,7 @@ from sources.python.sampling.programs import (
 
 
 def test_threads(make: Make, load: Load) -> None:
-    """While the rate goes up and down, all is told of an object, or nothing."""
+    """While the rate goes up and down, the tracer reports all events of an object, or none."""
     module = load("""
 class Counter:
     def __init__(self, tag):
@@ -100,21 +100,21 @@ def test_a_child_process_goes_on_with_other_coins(make: Make, load: Load) -> Non
             counter.up()
         fresh = [module.life(0) for _ in range(100)]
         tracer.flush()
-        told = [(event["event"], event["targetId"]) for event in events]
+        reported = [(event["event"], event["targetId"]) for event in events]
         os.write(
-            write, json.dumps([first, tracer.samples(1), told, [tracer.identify(each) for each in fresh]]).encode()
+            write, json.dumps([first, tracer.samples(1), reported, [tracer.identify(each) for each in fresh]]).encode()
         )
         os._exit(0)
     os.close(write)
     with open(read, encoding="utf-8") as pipe:
-        first, last, told, numbers = json.load(pipe)
+        first, last, reported, numbers = json.load(pipe)
     os.waitpid(child, 0)
     assert tracer.samples(1) == before
     tracer.stop()
     alive = before[2]
     assert first == [0, 0, alive]
-    assert [kind for kind, _ in told].count("func_pre") == alive
-    born = [number for kind, number in told if kind == "born"]
+    assert [kind for kind, _ in reported].count("func_pre") == alive
+    born = [number for kind, number in reported if kind == "born"]
     assert last == [100, len(born), alive + len(born)]
     assert all(number >= 3 * 2**32 for number in born)
     flips = heads(mix(0 ^ 3 * GOLDEN % 2**64), 1, 0.5, 100)

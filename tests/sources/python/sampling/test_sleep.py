@@ -97,7 +97,7 @@ def test_a_budget_ends(make: Make, load: Load) -> None:
     assert kinds(events).count("born") == 7
 
 
-def test_samples_that_are_released_are_told_of_no_more(make: Make, load: Load) -> None:
+def test_released_samples_are_reported_no_more(make: Make, load: Load) -> None:
     """Whatever else is in the table of samples, and however it is packed there."""
     events: list[Event] = []
     sampling = Sampling({"prog.Counter": 1, "prog.Part": 2})
@@ -118,6 +118,6 @@ def test_samples_that_are_released_are_told_of_no_more(make: Make, load: Load) -
     assert (tracer.samples(1)[2], tracer.samples(2)[2]) == (0, 150)
     del counter, counters, part, parts
     tracer.stop()
-    told = [event["name"] for event in events if event["event"] == "gone"]
-    assert (told.count("prog.Counter"), told.count("prog.Part")) == (0, 150)
+    reported = [event["name"] for event in events if event["event"] == "gone"]
+    assert (reported.count("prog.Counter"), reported.count("prog.Part")) == (0, 150)
     assert not [event for event in events if "Counter" in event["name"]]

@@ -1,4 +1,4 @@
-"""Counts that samples keep are told by the samples themselves, as by places, whatever a program does with them."""
+"""Samples that keep counts report the same steps as places do, whatever a program does with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sources.python.sampling.programs import Load
 NATIVE = [core for core in tracer_choice.available() if core != "python"]
 TELLS = sys.version_info >= (3, 12)  # there samples can
 
-needs_native = pytest.mark.skipif(not NATIVE, reason="there is no C core")
+needs_native = pytest.mark.skipif(not NATIVE, reason="the C core is not built")
 
 
 def law(*fields: str) -> Law:
@@ -193,11 +193,11 @@ def play(module: ModuleType, seed: int) -> None:
             else:
                 getattr(module, rng.choice(RARE if rng.random() < rare else COMMON))(rng.choice(alive))
         except (TypeError, AttributeError):
-            pass  # a text, or nothing, is no number; slots are no dict
+            pass  # a text, or nothing, is not a number; slots are not a dict
     alive.clear()
 
 
-def told(core: str, folder: Path, load: Load, seed: int, rate: float) -> list[tuple[Any, ...]]:
+def reported(core: str, folder: Path, load: Load, seed: int, rate: float) -> list[tuple[Any, ...]]:
     module = load(WORLD)
     events: list[Event] = []
     names = [f"prog.{name}.rc" for name in CLASSES]
@@ -223,7 +223,7 @@ def told(core: str, folder: Path, load: Load, seed: int, rate: float) -> list[tu
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 @pytest.mark.parametrize("seed", range(20))
 def test_all_is_told_as_by_places(load: Load, tmp_path: Path, seed: int, rate: float) -> None:
-    assert told(NATIVE[0], tmp_path, load, seed, rate) == told("python", tmp_path, load, seed, rate)
+    assert reported(NATIVE[0], tmp_path, load, seed, rate) == reported("python", tmp_path, load, seed, rate)
 
 
 # -- what it is for ----------------------------------------------------------------------------------------------------

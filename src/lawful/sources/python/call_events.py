@@ -128,20 +128,22 @@ class CalleeEvents(CallEvents):
             if callee is None:
                 return
         wants = callee.wants
-        receiver = first if wants & Want.RECEIVER else MISSING
+        has_receiver = bool(wants & Want.RECEIVER)  # once: operators of `Want` are slow
+        receiver = first if has_receiver else MISSING
         anything = not callee.group and not known.groups
         if not (anything or self._is_sample(receiver) or self._begins(callee, receiver, frame)):
             self._sampler.drowse(known.groups)
             return
         parts = self._parts(callee, receiver)
-        kwargs = self._keywords(known, code, frame, index) if wants & (Want.ARGS | Want.ON_CALL) else {}
         if wants & Want.ARGS:
-            add_arguments(parts, args[1:] if wants & Want.RECEIVER else args, kwargs, self._tracer.identity.of)
+            kwargs = self._keywords(known, code, frame, index)
+            add_arguments(parts, args[1:] if has_receiver else args, kwargs, self._tracer.identity.of)
         if wants & Want.PRE:
             self._tracer.record("func_pre", parts, self._codes.site(frame, wants))
         token = None
         if wants & Want.ON_CALL:
             objects = [None if each is MISSING else each for each in args]
+            kwargs = self._keywords(known, code, frame, index)
             token = self._on_call(code, objects, kwargs, self._codes.site(frame, wants))
         if wants & _ENDS:
             self._open[id(frame)] = OpenCall(known, wants, parts, {}, token)

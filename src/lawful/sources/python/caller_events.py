@@ -37,9 +37,10 @@ class CallerEvents(CallEvents):
         if self._sampler.asleep(probe.groups, probe.may_create):
             known.has_disabled = True
             return False
-        if probe.operation in CALLS:
+        operation = probe.operation
+        if operation is Operation.CALL or operation is Operation.CALL_EX:  # quicker than to look into `CALLS`
             return self._before_call(known, frame, probe)
-        if probe.operation in FIELDS:
+        if operation in FIELDS:
             self._before_field(known, frame, probe)
         else:
             self._before_operation(known, frame, probe)
@@ -236,6 +237,8 @@ def _site(known: WatchedCode, probe: Probe, wants: Want) -> Event:
 
 def _arguments(probe: Probe, values: list[Any]) -> tuple[list[Any] | None, dict[str, Any]]:
     """The arguments of a call by position and by keyword; None if they are not known before the call."""
+    if probe.operation is Operation.CALL and not probe.keywords:
+        return values, {}
     if probe.operation is Operation.CALL:
         split = len(values) - len(probe.keywords)
         return values[:split], dict(zip(probe.keywords, values[split:], strict=True))

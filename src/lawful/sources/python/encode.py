@@ -65,8 +65,8 @@ def add_arguments(
 def _encoded(values: Iterable[object], identify: Identify) -> tuple[list[Any], list[int | None] | None]:
     """The primitive values and the ids of the others; None instead of ids if all are primitive."""
     known = [*values]
-    plain = [primitive(value) if is_primitive(value) else None for value in known]
-    ids = [None if is_primitive(value) else identify(value) for value in known]
+    plain = [primitive(value) if id(type(value)) in PRIMITIVE else None for value in known]
+    ids = [None if id(type(value)) in PRIMITIVE else identify(value) for value in known]
     return plain, None if ids.count(None) == len(ids) else ids
 
 

@@ -118,7 +118,10 @@ class Identity:
 
     def of(self, value: object) -> int:
         """The id of an object; a new one if it has none."""
-        number = self.known(value)
+        ref = self._weak.get(id(value))
+        if ref is not None and ref.is_to(value):
+            return ref.number
+        number = self._held_numbers.get(id(value))
         return self._add(value) if number is None else number
 
     def known(self, value: object) -> int | None:

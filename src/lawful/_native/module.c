@@ -8,7 +8,6 @@
 #include "automata/automata.h"
 #include "engine/dispatch.h"
 #include "events/fields.h"
-#include "events/json_lines.h"
 #include "events/lazy_event.h"
 #include "grammar/grammar.h"
 #include "invariants/invariants.h"

@@ -3,7 +3,6 @@
    lawful/events/writer.py; tests/sources/python/test_fast_paths.py compares both. */
 #include "events/fields.h"
 #include "events/lazy_event.h"
-#include "events/json_lines.h"
 #include "events/record_values.h"
 
 #include <math.h>
@@ -12,7 +11,7 @@
 typedef struct {
     char *bytes;
     size_t size, room;
-    bool failed;  /* there is no memory */
+    bool failed;  /* out of memory */
 } Text;
 
 static const char hexadecimal[] = "0123456789abcdef";

@@ -83,7 +83,7 @@ PyObject *lazy_event_new(const LazyEvent *given) {
 void lazy_event_expand_values(LazyEvent *lazy) {
     lazy->payload = values_payload(lazy->values, lazy->result);
     if (lazy->payload != NULL) leave_values(lazy);
-    else PyErr_Clear(); /* there is no memory */
+    else PyErr_Clear(); /* out of memory */
 }
 
 static void lazy_event_dealloc(LazyEvent *lazy) {

@@ -32,7 +32,7 @@ extern PyObject *event_kinds[KINDS]; /* their names (fields.c) */
 PyObject *lazy_event_new(const LazyEvent *given);       /* of what was put together elsewhere, and is borrowed there */
 PyObject *lazy_event_dict(const LazyEvent *lazy);      /* a new dict */
 PyObject *event_to_dict(PyObject *event);        /* a new reference to the event of a brief; any other object itself */
-PyObject *lazy_event_target(LazyEvent *lazy);          /* borrowed; NULL: there is none, or an error */
+PyObject *lazy_event_target(LazyEvent *lazy);          /* borrowed; NULL: it has no target, or an error */
 void lazy_event_expand_values(LazyEvent *lazy);          /* they become a payload */
 
 static inline bool is_lazy_event(const PyObject *event) { return Py_IS_TYPE((PyObject *)event, &LazyEventType); }
@@ -48,12 +48,17 @@ static inline PyObject *lazy_event_result(LazyEvent *lazy) {
     return payload != NULL && lazy->target && !PyDict_CheckExact(payload) ? payload : NULL;
 }
 
-/* The dict in which a field of an event is that depends on its kind, such as `args`; NULL: there are none, but perhaps a
+/* The dict in which a field of an event is that depends on its kind, such as `args`; NULL: it has no such field, but perhaps a
    result alone. */
 static inline PyObject *event_fields(PyObject *event) {
     if (!is_lazy_event(event)) return event;
     PyObject *payload = lazy_event_payload((LazyEvent *)event);
     return payload != NULL && PyDict_CheckExact(payload) ? payload : NULL;
 }
+
+PyObject *json_lines(PyObject *module, PyObject *args); /* json_lines.c */
+
+#define JSON_LINES_METHODS \
+    {"json_lines", json_lines, METH_VARARGS, "json_lines(events, ask)\n--\n\nEvents as lines; `ask` makes those that are unusual."},
 
 #endif

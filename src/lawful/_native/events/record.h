@@ -12,7 +12,7 @@
 #if defined(__GNUC__)
 #  define ALWAYS_INLINE inline __attribute__((always_inline))
 #  define NOT_INLINE __attribute__((noinline))
-#  define HIDDEN __attribute__((visibility("hidden"))) /* a variable of ours: reached without asking where it lies */
+#  define HIDDEN __attribute__((visibility("hidden"))) /* of the core alone: reached without a look-up of its address */
 #else
 #  define ALWAYS_INLINE inline
 #  define NOT_INLINE
@@ -96,7 +96,7 @@ static ALWAYS_INLINE size_t record_pack(uint64_t *words, const Record *record, u
 
 /* Receiver, arguments and result of a call (record_values.h): a word that says which of these there are, and then a word for each,
    or two. */
-#define SHAPE_ARGS_BIT 0        /* how many arguments there are by position, and one more; 0: they are not told */
+#define SHAPE_ARGS_BIT 0        /* how many arguments there are by position, and one more; 0: not recorded */
 #define SHAPE_KEYWORDS_BIT 8    /* how many by keyword; their names come first, as a tuple */
 #define SHAPE_SIZE_BIT 16       /* how many words follow */
 #define SHAPE_MASK 255

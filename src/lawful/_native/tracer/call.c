@@ -1,4 +1,4 @@
-/* The general path before a probed call: finds out what is called, on what and with what, and begins its events. probe.c
+/* The general path before a probed call: finds the callee, its receiver and arguments, and begins its events. probe.c
    calls `before_call`. It must match `CallerEvents` in lawful/sources/python/caller_events.py;
    tests/sources/python/test_tracer.py runs on both, and test_fast_paths.py compares it with fast_path.c. */
 #include "tracer/probe.h"
@@ -139,7 +139,7 @@ int probe_begin(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, C
     }
     int failed = 0;
     PyObject *token = NULL;
-    bool unborn = callee->group != NULL && call != NULL && is_birth(callee, call); /* there is no object to tell of yet */
+    bool unborn = callee->group != NULL && call != NULL && is_birth(callee, call); /* the object does not exist yet */
     if (callee->wants & WANT_PRE && !unborn)
         failed = record_add(tracer, KIND_PRE, callee, target, Py_XNewRef(payload), place_of(tracer, info, probe));
     if (!failed && callee->wants & WANT_ON_CALL && call != NULL && call->known) {

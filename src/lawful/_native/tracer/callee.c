@@ -1,4 +1,4 @@
-/* What is known about callees: functions, classes, operations and fields, each with a type of receiver. Python is asked once
+/* Callees: functions, classes, operations and fields, each with a type of receiver. The tracer asks Python once
    (`WatchPlanner` in tracer_protocol.py), and the answer is kept as long as the function and the type live. Both paths call
    it. tests/sources/python/test_planned_once.py tests that nothing is asked twice. */
 #include "tracer/tracer.h"
@@ -32,10 +32,7 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
     Callee *callee = NULL;
     if (make_room((void **)&tracer->callee_list, &tracer->callee_room, tracer->callee_count, sizeof(Callee *)) == 0)
         callee = PyMem_RawCalloc(1, sizeof(Callee));
-    if (callee == NULL) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (callee == NULL) return (void *)PyErr_NoMemory();
     tracer->callee_list[tracer->callee_count++] = callee;
     callee->number = tracer->callee_count;
     callee->name = Py_NewRef(name);
@@ -51,7 +48,7 @@ static Callee *intern(Tracer *tracer, PyObject *name, PyObject *class_name, int 
 Callee *callee_read(Tracer *tracer, PyObject *answer, PyTypeObject *receiver) {
     if (answer == Py_None) return &tracer->unwanted;
     if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 3 || !PyUnicode_Check(PyTuple_GET_ITEM(answer, 0))) {
-        PyErr_SetString(PyExc_TypeError, "a callee is its name, what is wanted, and its group");
+        PyErr_SetString(PyExc_TypeError, "a callee must be a tuple of its name, its wants and its group");
         return NULL;
     }
     long wants = PyLong_AsLong(PyTuple_GET_ITEM(answer, 1)), number = PyLong_AsLong(PyTuple_GET_ITEM(answer, 2));
@@ -160,10 +157,7 @@ static int grow(Tracer *tracer) {
     size_t room = 1024;
     while (room < 4 * alive) room *= 2;
     Slot *slots = PyMem_RawCalloc(room, sizeof(Slot));
-    if (slots == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (slots == NULL) return out_of_memory();
     tracer->slots = slots;
     tracer->slot_mask = room - 1;
     tracer->slot_count = 0;

@@ -1,9 +1,9 @@
-/* What is known about code objects, callees and places (plan.c, callee.c, place.c). A part of tracer.h. The fields of `Probe`
+/* The tracer's notes on code objects, callees and places (plan.c, callee.c, place.c). A part of tracer.h. The fields of `Probe`
    are those of `Probe` in lawful/sources/python/tracer_protocol.py. */
 #ifndef LAWFUL_CODE_H
 #define LAWFUL_CODE_H
 
-/* What is known about a function with a type of receiver. There is one for each name, class name and wants, and it
+/* A function with a type of receiver. There is one for each name, class name and wants, and it
    lives as long as the tracer: their number is that of the names in the program. */
 struct Callee {
     struct Callee *next;
@@ -12,21 +12,21 @@ struct Callee {
     int wants;
     uint32_t number;        /* from 1 */
     uint32_t words[4];      /* the learner's numbers of its events, from 1; see learner_feed.h */
-    Group *group;           /* whose samples alone are told of; NULL: all is told */
+    Group *group;           /* whose samples alone are reported; NULL: all objects are */
     uint16_t fast;          /* whether the fast path may report it, and what it must know for that */
 };
 
 enum {
     FAST_CALLER = 1, FAST_CALLEE = 2,  /* it may be reported where it is called, or where it starts */
     FAST_VALUES = 4,                   /* with arguments, or with a receiver that has no id */
-    FAST_PRE = 8, FAST_END = 16,       /* what is wanted: its beginning, its end */
+    FAST_PRE = 8, FAST_END = 16,       /* its beginning is wanted, its end */
     FAST_END_PLAIN = 32,               /* the end has no result and makes no object */
     FAST_RECEIVER = 64,
     FAST_LEARNED = 128                 /* the learner alone wants it, and nothing but its beginning */
 };
 
-/* An answer of the hash table, good until something dies that is in it. What is asked of the callee most often is here,
-   too: it lies elsewhere in memory. */
+/* An answer of the hash table, good until something dies that is in it. The callee's fields that are read most often are
+   here, too: it lies elsewhere in memory. */
 typedef struct {
     const void *key;
     PyTypeObject *type;
@@ -47,7 +47,7 @@ typedef struct {
 } PlaceNumbers;
 
 typedef struct {
-    /* What is asked each time comes first. */
+    /* The fields that each callback reads come first. */
     uint64_t groups;        /* that all belongs to that is wanted here; 0: other things may be wanted */
     PlaceNumbers spot;
     int base;               /* from the frame's first variable */
@@ -66,16 +66,16 @@ typedef struct {
     uint8_t unmatched;           /* how often it called something else */
     bool fast;              /* a call, and no samples: the fast path may report it */
     bool has_values;        /* more than numbers was wanted of something that was called here */
-    bool bears;             /* objects of its groups may be told of here when they are new */
-    bool by_global;         /* its name is no attribute's */
+    bool bears;             /* reports of new objects of its groups may begin here */
+    bool by_global;         /* its name is that of a global */
     bool steps;             /* a field makes steps, of which its object may tell by itself */
     PyObject *name;         /* or NULL */
     PyObject *keywords;     /* a tuple, or NULL */
-    CachedCallee cached_callees[CACHED_CALLEES]; /* what was called here last */
+    CachedCallee cached_callees[CACHED_CALLEES]; /* the last callees here */
 } Probe;
 
 struct CodeInfo {
-    /* What is asked each time comes first. */
+    /* The fields that each callback reads come first. */
     Tracer *tracer;
     struct CodeInfo *other;         /* of the same code, for another tracer */
     uint64_t groups;                /* that all it reports belongs to; 0: it may report other things */
@@ -84,9 +84,9 @@ struct CodeInfo {
     bool special_first;                       /* and one of these: */
     bool in_cell;                   /* that is in a cell */
     bool is_generator;                     /* it is a generator */
-    bool report_start;                    /* its next start is to be told to `WatchPlanner.on_seen` */
+    bool report_start;                    /* report its next start to `WatchPlanner.on_seen` */
     bool first_is_receiver;                   /* it bears nothing, and its first variable is the receiver */
-    bool on_second_tool;                     /* 3.12: its starts and ends are told to a tool of their own */
+    bool on_second_tool;                     /* 3.12: the second tool gets its starts and ends */
     bool own;
     int n_probes, units;
     Probe *probes;
@@ -107,7 +107,7 @@ struct CodeInfo {
     uint8_t unmatched;                   /* how often it started without an object to learn about */
     bool matched;                      /* it started with one */
     bool bears;                     /* lives of objects of its groups may begin where it starts */
-    bool shares_second_tool;                    /* 3.12: a tool of their own is told of its starts, too, which tell but that it runs */
+    bool shares_second_tool;                    /* 3.12: the second tool gets its starts, too, only to report that it runs */
     bool slept;                     /* something in it is switched off until one of its groups wakes */
     struct CodeInfo *sleeper_before, *sleeper_after;
 };
@@ -139,7 +139,7 @@ void plan_forget(Tracer *tracer);                                    /* everythi
 void plan_forget_numbers(Tracer *tracer);                            /* the learner's */
 /* The numbers of a place; NULL with an exception. */
 PlaceNumbers *plan_place_numbers(Tracer *tracer, PyCodeObject *code, int offset);
-uint32_t plan_place(Tracer *tracer, PlaceNumbers *spot, PyCodeObject *code, int offset); /* 0: there is no memory */
+uint32_t plan_place(Tracer *tracer, PlaceNumbers *spot, PyCodeObject *code, int offset); /* 0: out of memory */
 /* Calls a method with one argument or two. */
 PyObject *plan_ask(PyObject *whom, PyObject *method, PyObject *first, PyObject *second);
 /* Something is wanted that is called by this name: places where it is, and that were left alone, are looked at again. */
@@ -155,7 +155,18 @@ void callee_forget(Tracer *tracer);   /* all of them */
 
 void place_forget(Tracer *tracer);    /* all of them */
 
-/* For one more. -1: there is none. */
+/* Both set an exception, and return -1. */
+static inline int failed_with(PyObject *exception, const char *message) {
+    PyErr_SetString(exception, message);
+    return -1;
+}
+
+static inline int out_of_memory(void) {
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* Makes room for one more. -1: out of memory, and no exception. */
 static inline int make_room(void **items, uint32_t *room, uint32_t count, size_t size) {
     if (count < *room) return 0;
     uint32_t more = *room ? 2 * *room : 64;

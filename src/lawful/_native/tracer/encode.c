@@ -27,7 +27,7 @@ PyObject *encode_primitive(PyObject *value) {
     return Py_NewRef(value);
 }
 
-/* The value and the id of something: one of both is None. */
+/* The value and the id of an object: one of the two is None. */
 static int encoded(Tracer *tracer, PyObject *object, PyObject **value, PyObject **id) {
     if (identity_needed(object)) {
         Id number = identity_of(tracer, object);

@@ -6,7 +6,7 @@
 
 #include "events/record_values.h"
 
-/* What is called, on what, with what. */
+/* A callable, its receiver and its arguments. */
 typedef struct {
     PyObject *callable, *receiver;
     PyObject *const *args;
@@ -26,7 +26,7 @@ static inline uint64_t address_word(PyObject *object, uint64_t *shape) {
     return (uintptr_t)object | VALUE_HELD;
 }
 
-/* The id of an object; 0: there is none, and no exception. */
+/* The id of an object; 0: it cannot have one, without an exception. */
 static inline Id id_of(Tracer *tracer, PyObject *object) {
     Id id = identity_get_fast(tracer, object);
     if (id == 0 && (id = identity_create(tracer, object)) == 0) PyErr_Clear(); /* the general path asks for it again */
@@ -196,7 +196,7 @@ static bool end(Tracer *tracer, ThreadData *thread, Pending *pending, PyObject *
 
 /* ---- functions that report themselves ------------------------------------------------------------------------------------------ */
 
-/* The names of what a function takes by keyword alone; NULL: there is no memory, and no exception. */
+/* The names of what a function takes by keyword alone; NULL: out of memory, without an exception. */
 static PyObject *keyword_names(CodeInfo *info, int plain, int named) {
     if (info->keywords == NULL) {
         info->keywords = PyTuple_GetSlice(info->code->co_localsplusnames, plain, plain + named);
@@ -305,7 +305,7 @@ static bool first_is_receiver(FastCall *call) {
     return true;
 }
 
-/* What is known of a callable. NULL: the general path must ask. */
+/* The cached answer about a callable. NULL: the general path must ask. */
 static inline const CachedCallee *find_callee(Tracer *tracer, Probe *probe, PyObject *callable, PyObject **receiver) {
     if (Py_IS_TYPE(callable, &PyMethod_Type) && *receiver == NULL) {
         *receiver = PyMethod_GET_SELF(callable);
@@ -381,7 +381,7 @@ bool fast_result(Tracer *tracer, const Probe *probe, RunFrame *frame) {
 static inline bool is_unwanted(const Probe *probe, const Callee *callee, PyObject *receiver) {
     if (probe->name_unwanted || probe->disabled || (probe->by_global && receiver == NULL)) return false;
     if (probe->learner_only && !probe->matched && probe->name != NULL && probe->unmatched < MOST_UNMATCHED) return false;
-    if (receiver != NULL && PyType_Check(receiver)) return false; /* it may be what is known of its class */
+    if (receiver != NULL && PyType_Check(receiver)) return false; /* the cached answer may be that of its class */
     if (callee->name == NULL) return true;
     if (receiver == NULL && callee->wants & WANT_RECEIVER) return false;
     if (callee->wants & WANT_CALLEE_SIDE) return true;

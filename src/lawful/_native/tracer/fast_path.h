@@ -19,8 +19,8 @@ static ALWAYS_INLINE bool fast_task_noted(const Tracer *tracer) {
            thread->task_cache->noted == tracer->last_chunk->start;
 }
 
-/* Is it enough to add a record? The tracer runs, has not failed, and buffers records without a limit. Mostly there are no tasks:
-   all that is compared at once. */
+/* Is it enough to add a record? The tracer runs, has not failed, and buffers records without a limit. Most programs have
+   no tasks: then one comparison answers all that. */
 static ALWAYS_INLINE bool fast_ready(const Tracer *tracer) {
 #ifdef LAWFUL_GENERAL_PATH_ONLY /* to measure what the fast path gains: docs/benchmarks.md */
     return false;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number that changes with every change of a dict, and that no other dict has had; 0: there is no dict. */
+/* A number that changes with every change of a dict, and that no other dict has had; 0: no dict. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* CPython 3.14 removes it */
 static inline uint64_t dict_version(const PyObject *dict) { return dict ? ((const PyDictObject *)dict)->ma_version_tag : 0; }

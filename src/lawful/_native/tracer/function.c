@@ -106,14 +106,14 @@ static int look_at_function(Tracer *tracer, CodeInfo *info, RunFrame *frame, Cal
     return (*callee)->name != NULL;
 }
 
-/* The place that events of a function have, as a number; 0: there is none. */
+/* The place that events of a function have, as a number; 0: unknown. */
 static uint32_t place_number(Tracer *tracer, PyCodeObject *code, int offset) {
     PlaceNumbers *spot = code ? plan_place_numbers(tracer, code, offset) : NULL;
     if (code != NULL && spot == NULL) probe_fault(tracer);
     return spot ? plan_place(tracer, spot, code, offset) : 0;
 }
 
-/* 1: the receiver is a sample, perhaps from now on; 0: nothing is told of it; -1: as ever. */
+/* 1: the receiver is a sample, perhaps from now on; 0: it is not reported; -1: an exception. */
 static int sample_start(Tracer *tracer, RunFrame *frame, Callee *callee, PyObject *receiver, int kind) {
     if (receiver == NULL) return 0;
     if (sample_of(tracer, receiver)) return 1;
@@ -201,7 +201,7 @@ static int leave(Tracer *tracer, int kind, Pending *pending, PyObject *payload) 
     return failed ? -1 : 1;
 }
 
-/* What ends here was not told of. Is the place left alone until there is a sample? */
+/* The tracer did not report the start of the call that ends here. Does the place sleep until there is a sample? */
 static int untracked_end(Tracer *tracer, CodeInfo *info) {
     if (!info->on_second_tool || !sample_asleep(tracer, info->groups, false)) return 1;
     sample_add_sleeper(tracer, info);

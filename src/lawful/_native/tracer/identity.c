@@ -11,10 +11,10 @@
 
 /* ---- tables by address ---------------------------------------------------------------------------------------------- */
 
-/* What is known about a key beside its id lies apart: most questions are for the id, and few lines of memory must do. */
+/* All but the ids lies apart: most look-ups are for the id, and must touch few cache lines. */
 typedef struct {
     void *value;        /* objects: the weak reference, or NULL; references: the object; classes: their own finaliser */
-    PyObject *name;     /* objects: the class name, if deaths are told */
+    PyObject *name;     /* objects: the class name, if deaths are reported */
     PyTypeObject *type; /* objects: the class that counts it */
 } Rest;
 
@@ -103,7 +103,7 @@ static void table_remove(Table *table, size_t gap) {
     table->used--;
     size_t size = table->mask + 1;
     if (size > 1024 && table->used < size / 8) {
-        /* Memory is bounded by what is alive. Failing to shrink is no failure, and this may run inside a deallocator. */
+        /* Memory is bounded by what is alive. Failing to shrink does no harm, and this may run inside a deallocator. */
         PyObject *raised = PyErr_GetRaisedException();
         if (table_resize(table, size / 4) < 0) PyErr_Clear();
         PyErr_SetRaisedException(raised);
@@ -124,7 +124,7 @@ static PyTypeObject *wrapper_type;    /* of `object().__str__` */
 
 static void finaliser(PyObject *self);
 
-/* A class without objects that have ids needs no finaliser of ours: it costs something for each of its objects. If it has one
+/* A class without objects that have ids needs no finaliser from us: that costs something for each of its objects. If it has one
    of its own, objects may be met for the first time in there, when it is too late to give it ours. */
 static void leave_class(PyTypeObject *type) {
     size_t at = table_find(&classes, type);
@@ -169,7 +169,7 @@ static destructor own_finaliser(PyTypeObject *type) {
     return class_finaliser;
 }
 
-/* It will be told of its end, even if it is first met in its own finaliser. */
+/* Its end will be noticed, even if the tracer first meets it in its own finaliser. */
 static void expect(PyObject *object) {
     if (!watching || PyInterpreterState_Get() != interpreter || table_find(&objects, object) != NONE) return;
     if (table_add(&objects, object) == NONE) PyErr_Clear();
@@ -288,7 +288,7 @@ static void unwatch_types(void) {
 
 /* ---- ids ---------------------------------------------------------------------------------------------------------------- */
 
-/* Whether weak references tell of the deaths of its objects. */
+/* Do weak references report the deaths of its objects? */
 static bool tells(const PyTypeObject *type) {
     if (type->tp_weaklistoffset == 0) return false;
     /* `P.args` and `P.kwargs` take weak references, but are freed without a word to them. */
@@ -302,7 +302,7 @@ static bool may_be_late(const PyTypeObject *type) {
     return type->tp_dealloc == class_dealloc && type->tp_finalize != NULL && type->tp_finalize != finaliser;
 }
 
-/* Does its `__del__` run, and nothing will tell of its end? */
+/* Does its `__del__` run, so that nothing will report its end? */
 static bool untracked_end(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     if (type->tp_dealloc != class_dealloc || type->tp_finalize == NULL || tells(type) || table_find(&objects, object) != NONE)

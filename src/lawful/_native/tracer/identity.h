@@ -60,10 +60,10 @@ static inline Id identity_get_fast(Tracer *tracer, PyObject *object) {
     return id ? id : identity_create_simple(tracer, object);
 }
 
-int identity_name(Tracer *tracer, PyObject *object); /* the death of an object that has an id will be told */
+int identity_name(Tracer *tracer, PyObject *object); /* report the death of an object that has an id */
 void identity_base(Id base);               /* ids go on from here: a child process has its own */
 uint32_t identity_high(void);              /* the upper half of those that are given now */
-int identity_watch(Tracer *tracer);        /* is told of deaths from now on */
+int identity_watch(Tracer *tracer);        /* gets deaths from now on */
 Tracer *identity_watcher(int slot);        /* or NULL */
 void identity_unwatch(Tracer *tracer);     /* when nobody watches, everything is forgotten and undone */
 

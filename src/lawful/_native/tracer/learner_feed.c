@@ -7,25 +7,19 @@
 
 static const int word_kinds[] = {KIND_PRE, KIND_NEW, KIND_WRITE, KIND_READ}; /* by WORD_PRE and so on */
 
-/* Numbers are kept from 1: 0 is none. */
+/* Numbers are kept from 1: 0 means unknown. */
 static int ask_number(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, uint32_t *number) {
     PyObject *answer = plan_ask(tracer->learner, method, first, second);
     unsigned long value = answer ? PyLong_AsUnsignedLong(answer) : 0;
     Py_XDECREF(answer);
     if (answer == NULL || PyErr_Occurred()) return -1;
-    if (value >= UINT32_MAX) {
-        PyErr_SetString(PyExc_OverflowError, "more names or places than there are numbers");
-        return -1;
-    }
+    if (value >= UINT32_MAX) return failed_with(PyExc_OverflowError, "more names or places than there are numbers");
     *number = (uint32_t)value + 1;
     return 0;
 }
 
 static int ask_site(Tracer *tracer, uint32_t place, uint32_t *site) {
-    if (place == 0) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (place == 0) return out_of_memory();
     int number = tracer->place_list[place - 1].line;
     PyObject *line = number < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(number);
     if (line == NULL) return -1;

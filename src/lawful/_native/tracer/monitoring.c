@@ -2,7 +2,7 @@
    that matter get events of their own, and only instructions that matter keep them. It must match monitoring_hooks.py in
    lawful/sources/python; tests/sources/python/test_tracer_behaviour.py and test_tracer_traced.py run on both.
 
-   What was disabled at a place comes back if the tool's event is switched off and on for this code object alone. That does
+   A disabled place is enabled again if the tool's event is switched off and on for this code object alone. That does
    not help with starts, which are asked for everywhere. So functions whose starts sleep now and then tell them to a
    second tool, which asks for nothing else. */
 #include "messages/message_cache.h"
@@ -22,7 +22,7 @@ static inline PyObject *keep(int answer) {
     return Py_NewRef(answer ? Py_None : disable);
 }
 
-/* What is registered: an object that the interpreter calls without further ado. */
+/* The registered object: the interpreter calls its function directly. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc function;
@@ -102,7 +102,7 @@ PyObject *delivery_empty_callback(void) {
     return PyType_Ready(&CallbackType) < 0 ? NULL : new_callback(NULL, on_anything);
 }
 
-/* What takes longer may let other threads run, of which one may stop the tracer and drop it. */
+/* Slow work may let other threads run, and one of them may stop the tracer and drop it. */
 #define HELD(call) \
     Py_INCREF(tracer); \
     PyObject *answer = call; \
@@ -130,7 +130,7 @@ static PyObject *begins(Tracer *tracer, PyCodeObject *code, RunFrame *frame, boo
     if (is_suspended(tracer)) return keep(1);
     CodeInfo *info = plan_find(tracer, code);
     if (info != NULL && !info->report_start && !second && fast_start_again(tracer, info, frame, true)) Py_RETURN_NONE;
-    /* By far the most frequent case where objects are sampled: this one is none. */
+    /* By far the most frequent case where objects are sampled: not a sample. */
     if (info != NULL && info->groups & tracer->alive && info->first_is_receiver && !info->report_start && frame->localsplus[0] != NULL &&
         !sample_of(tracer, frame->localsplus[0]))
         return keep(second || !info->on_second_tool);
@@ -162,7 +162,7 @@ TIMED_CALLBACK(on_second_start, never) {
     return begins(tracer, (PyCodeObject *)args[0], frame_here(tracer), true);
 }
 
-/* Signals that have waited for us run_waiting_signals in front of the instruction: it may wait itself, and be woken only by signals
+/* Handlers of signals that waited for us run before the instruction: it may wait itself, and be woken only by signals
    that come then. What their handlers do is the program's doing, and is seen. */
 static int run_waiting_signals(int answer) {
     if (!signals_waited || answer < 0 || *signal_thread() != PyThread_get_thread_ident()) return answer;
@@ -315,10 +315,7 @@ static int call(const char *method, const char *format, ...) {
 int delivery_setup(void) {
     if (monitoring != NULL) return 0;
     PyObject *module = PySys_GetObject("monitoring"); /* borrowed */
-    if (module == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "this interpreter has no sys.monitoring");
-        return -1;
-    }
+    if (module == NULL) return failed_with(PyExc_RuntimeError, "this interpreter has no sys.monitoring");
     if (PyType_Ready(&CallbackType) < 0) return -1;
     disable = PyObject_GetAttrString(module, "DISABLE");
     set_local_events = PyObject_GetAttrString(module, "set_local_events");
@@ -337,7 +334,7 @@ static int set_local(int tool, CodeInfo *info, int events) {
     return result == NULL ? -1 : 0;
 }
 
-/* From the end: the first numbers are those that debuggers, coverage and profilers are told to use. */
+/* From the end: the first numbers are those that debuggers, coverage and profilers should use. */
 static int take_tool(void) {
     static const int order[] = {4, 3, 5, 1, 2, 0};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
@@ -345,8 +342,7 @@ static int take_tool(void) {
         if (!PyErr_ExceptionMatches(PyExc_ValueError)) return -1;
         PyErr_Clear();
     }
-    PyErr_SetString(PyExc_RuntimeError, "all tool numbers of sys.monitoring are in use");
-    return -1;
+    return failed_with(PyExc_RuntimeError, "all tool numbers of sys.monitoring are in use");
 }
 
 static int register_callbacks(Tracer *tracer, int tool, int events, bool second) {
@@ -367,7 +363,7 @@ static int give_back_tool(int tool, int events) {
     return failed | call("free_tool_id", "(i)", tool);
 }
 
-/* -1: there is none, and it must go without; no exception. */
+/* -1: all tools are in use, and no exception. */
 static int second_tool(Tracer *tracer) {
     if (tracer->second_tool >= 0) return tracer->second_tool;
     int tool = take_tool();
@@ -400,7 +396,7 @@ static bool shares(Tracer *tracer, CodeInfo *info) {
     return tracer->reports_starts && info->own && info->n_probes && info->callee == NULL && second_tool(tracer) >= 0;
 }
 
-/* Exceptions are told of everywhere or nowhere, and each future of asyncio that somebody waits for ends with one that
+/* The interpreter reports exceptions everywhere or nowhere, and each future of asyncio that somebody waits for ends with one that
    nobody sees otherwise. So they are asked for only when a place is planned that has to know. */
 static int ask_everywhere(Tracer *tracer, CodeInfo *info) {
     int local = events_of(info), events = EVENT_PY_START;
@@ -427,7 +423,7 @@ int delivery_plan(Tracer *tracer, CodeInfo *info) {
     return failed;
 }
 
-/* Switching off and on makes the interpreter forget what was disabled. */
+/* Switching off and on makes the interpreter enable all places again. */
 static int toggle_probes(Tracer *tracer, CodeInfo *info) {
     for (int i = 0; i < info->n_probes; i++) info->probes[i].disabled = info->probes[i].result_disabled = false;
     int events = first_events(info);
@@ -446,12 +442,12 @@ int delivery_wake(Tracer *tracer, CodeInfo *info) {
 }
 
 int delivery_rearm(Tracer *tracer, CodeInfo *info) {
-    if (info->callee != NULL && !info->on_second_tool) return 0; /* its starts are told anyway */
+    if (info->callee != NULL && !info->on_second_tool) return 0; /* the interpreter reports its starts anyway */
     int tool = second_tool(tracer), events = second_events(info);
     if (tool < 0) return call("restart_events", "()");
     if (set_local(tool, info, events & ~EVENT_PY_START) < 0 || set_local(tool, info, events | EVENT_PY_START) < 0) return -1;
     if (info->on_second_tool || info->shares_second_tool || !info->n_probes) return 0;
-    info->shares_second_tool = true; /* there was no second tool when it was planned */
+    info->shares_second_tool = true; /* the second tool came after its plan */
     return toggle_probes(tracer, info);
 }
 

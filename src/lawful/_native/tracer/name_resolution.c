@@ -22,7 +22,7 @@ typedef struct {
     DictVersion *dicts;
     Py_ssize_t type_count, dict_count;
     uint64_t epoch;    /* how often dictionaries had changed when they were last looked at */
-    bool versions;     /* can it be told that nothing has changed, without looking at each? */
+    bool versions;     /* can versions show that nothing has changed? */
     bool seen;         /* were the versions taken? */
 } ChangeWatch;
 

@@ -105,11 +105,11 @@ int before_field(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, 
     int wanted = probe->operation == OP_GET_FIELD ? WANT_READ : WANT_WRITE;
     if (callee->name == NULL || !(callee->wants & (wanted | LEARN(wanted)))) return 1;
     if (callee->group != NULL && !sample_of(tracer, owner)) return unsampled(tracer, probe->groups);
-    if (probe->steps && sample_find(tracer, owner)->fields != NULL) return 1; /* it will tell of it itself */
+    if (probe->steps && sample_find(tracer, owner)->fields != NULL) return 1; /* the sample reports it */
     Id target = identity_of(tracer, owner);
     if (target == 0) return probe_fault(tracer);
     if (callee->wants & WANT_READ && probe->operation == OP_GET_FIELD && callee->wants & WANT_RESULT && probe->result >= 0) {
-        /* It is told with the value that was read, when that is known. */
+        /* It is reported with the value, when that is known. */
         probe->expects_result = true;
         if (probe->result_disabled && delivery_again(tracer, info) < 0) return probe_fault(tracer);
         return pending_push(tracer, callee, frame, probe->offset, target, NULL) == NULL ? probe_fault(tracer) : 1;

@@ -118,7 +118,7 @@ static void drop_dead(Tracer *tracer, ThreadData *data) {
 }
 
 Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offset, Id target, PyObject *payload) {
-    static Pending nobody; /* there is no place for it: the tracer has stopped */
+    static Pending nobody; /* the tracer has stopped, and has no stack for it */
     ThreadData *data = thread_data(tracer);
     if (data == NULL) return &nobody;
     /* A frame is in the middle of one instruction only. */
@@ -129,10 +129,7 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
     if (data->depth == data->room) {
         int room = data->room ? 2 * data->room : 64;
         Pending *stack = PyMem_RawRealloc(data->stack, room * sizeof(Pending));
-        if (stack == NULL) {
-            PyErr_NoMemory();
-            return NULL;
-        }
+        if (stack == NULL) return (void *)PyErr_NoMemory();
         if (data->stack == NULL) free_at_thread_end();
         data->stack = stack;
         data->room = room;

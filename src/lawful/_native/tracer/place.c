@@ -6,10 +6,8 @@ PlaceNumbers *plan_place_numbers(Tracer *tracer, PyCodeObject *code, int offset)
     CodeInfo *info = plan_find(tracer, code);
     int unit = offset / 2;
     if (info != NULL && unit >= 0 && unit < info->units) {
-        if (info->spots == NULL && (info->spots = PyMem_RawCalloc(info->units, sizeof(PlaceNumbers))) == NULL) {
-            PyErr_NoMemory();
-            return NULL;
-        }
+        if (info->spots == NULL && (info->spots = PyMem_RawCalloc(info->units, sizeof(PlaceNumbers))) == NULL)
+            return (void *)PyErr_NoMemory();
         return &info->spots[unit];
     }
     size_t at = (((uintptr_t)code >> 4) + (size_t)offset * 31) % SPOTS;

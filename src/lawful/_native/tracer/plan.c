@@ -1,4 +1,4 @@
-/* What is known about code objects. Python is asked once (`WatchPlanner.plan` in tracer_protocol.py), and the answer is kept
+/* Plans of code objects. The tracer asks Python once (`WatchPlanner.plan` in tracer_protocol.py), and the answer is kept
    as long as the code lives. monitoring.c calls it when code starts for the first time.
    tests/sources/python/test_planned_once.py tests it. */
 #include "tracer/tracer.h"
@@ -105,10 +105,8 @@ static int read_probe(Tracer *tracer, PyObject *item, Probe *probe, Py_ssize_t u
     probe->learner_only = learner_only;
     probe->bears = bears;
     if (probe->offset < 0 || probe->offset / 2 >= units || probe->result / 2 >= units || operation < 0 ||
-        operation >= OPERATIONS) {
-        PyErr_SetString(PyExc_ValueError, "a probe outside the code");
-        return -1;
-    }
+        operation >= OPERATIONS)
+            return failed_with(PyExc_ValueError, "a probe outside the code");
     probe->operation = operation;
     probe->name = name == Py_None ? NULL : Py_NewRef(name);
     if (probe->name != NULL) PyUnicode_InternInPlace(&probe->name);
@@ -126,10 +124,7 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
     if (count > INT16_MAX) count = INT16_MAX; /* code of a size that no person wrote */
     info->probes = PyMem_RawCalloc(count, sizeof(Probe));
     info->at = PyMem_RawCalloc(info->units, sizeof *info->at);
-    if (info->probes == NULL || info->at == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (info->probes == NULL || info->at == NULL) return out_of_memory();
     for (Py_ssize_t i = 0; i < count; i++) {
         Probe *probe = &info->probes[i];
         if (read_probe(info->tracer, PyTuple_GET_ITEM(probes, i), probe, info->units) < 0) return -1;
@@ -139,10 +134,8 @@ static int read_probes(CodeInfo *info, PyObject *probes) {
         probe->base += info->code->co_nlocalsplus;
         probe->value += info->code->co_nlocalsplus;
         probe->owner += info->code->co_nlocalsplus;
-        if (probe->early && (probe->value < 0 || probe->owner < 0)) {
-            PyErr_SetString(PyExc_ValueError, "a probe outside the frame");
-            return -1;
-        }
+        if (probe->early && (probe->value < 0 || probe->owner < 0))
+            return failed_with(PyExc_ValueError, "a probe outside the frame");
         info->at[probe->offset / 2].probe = (int16_t)(i + 1);
         if (probe->result >= 0) info->at[probe->result / 2].result = (int16_t)(i + 1);
         if (probe->steps) info->at[probe->origin / 2].step = (int16_t)(i + 1);
@@ -183,13 +176,11 @@ int plan_report_start(Tracer *tracer, CodeInfo *info) {
     return answer == NULL ? -1 : 0;
 }
 
-/* What is wanted may be called through variables from now on: places that were left alone are looked at again. */
-static int rearm(Tracer *tracer) {
-    if (tracer->escaped) return 0;
-    tracer->escaped = true;
+/* Calls by this name, or without one if it is NULL, are looked at again where the tracer had disabled them. */
+static int enable_calls(Tracer *tracer, const PyObject *name) {
     for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
         bool disabled = false;
-        for (int i = 0; i < info->n_probes; i++) disabled |= info->probes[i].disabled && info->probes[i].name == NULL;
+        for (int i = 0; i < info->n_probes; i++) disabled |= info->probes[i].disabled && info->probes[i].name == name;
         if (disabled && delivery_again(tracer, info) < 0) return -1;
     }
     return 0;
@@ -199,13 +190,7 @@ int plan_wanted_name(Tracer *tracer, PyObject *name) {
     if (tracer->called_names == NULL && (tracer->called_names = PySet_New(NULL)) == NULL) return -1;
     int known = PySet_Contains(tracer->called_names, name);
     if (known) return known < 0 ? -1 : 0;
-    if (PySet_Add(tracer->called_names, name) < 0) return -1;
-    for (CodeInfo *info = tracer->infos; info != NULL; info = info->after) {
-        bool disabled = false;
-        for (int i = 0; i < info->n_probes; i++) disabled |= info->probes[i].disabled && info->probes[i].name == name;
-        if (disabled && delivery_again(tracer, info) < 0) return -1;
-    }
-    return 0;
+    return PySet_Add(tracer->called_names, name) < 0 ? -1 : enable_calls(tracer, name);
 }
 
 CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
@@ -227,7 +212,10 @@ CodeInfo *plan_make(Tracer *tracer, PyCodeObject *code, PyObject *globals) {
     CodeInfo *info = NULL;
     if (!PyArg_ParseTuple(plan, "OO!UppO!p", &callee, &PyTuple_Type, &probes, &file, &own, &escapes, &PyTuple_Type, &groups, &bears))
         goto done;
-    if (escapes && rearm(tracer) < 0) goto done;
+    if (escapes && !tracer->escaped) { /* variables may hold wanted callees from now on */
+        tracer->escaped = true;
+        if (enable_calls(tracer, NULL) < 0) goto done;
+    }
     info = PyMem_RawCalloc(1, sizeof(CodeInfo));
     if (info == NULL) {
         PyErr_NoMemory();
@@ -295,10 +283,7 @@ int plan_setup(void) {
     if (plan_index != PY_SSIZE_T_MAX) return 0;
     if (callee_setup() < 0) return -1;
     Py_ssize_t index = PyUnstable_Eval_RequestCodeExtraIndex(free_infos);
-    if (index < 0) {
-        PyErr_SetString(PyExc_RuntimeError, "no room for notes on code objects");
-        return -1;
-    }
+    if (index < 0) return failed_with(PyExc_RuntimeError, "no room for notes on code objects");
     plan_index = index;
     return 0;
 }

@@ -62,6 +62,48 @@ PyObject *exception_payload(Tracer *tracer, const Pending *pending, PyObject *ex
     return payload;
 }
 
+/* ---- on_call and on_return (tests/sources/python/test_tracer_on_call.py runs on both cores) ----------------------------------- */
+
+/* Calls a method of `WatchPlanner` as records are delivered: nothing of the program runs in between. */
+static PyObject *ask_wanted(Tracer *tracer, PyObject *method, PyObject *first, PyObject *second, PyObject *third) {
+    OwnWork work = own_work_begin();
+    int64_t began = ticks();
+    PyObject *raised = PyErr_GetRaisedException();
+    PyObject *args[] = {tracer->wanted, first, second, third};
+    PyObject *answer = PyObject_VectorcallMethod(method, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (answer == NULL) Py_XDECREF(raised);
+    else PyErr_SetRaisedException(raised);
+    int64_t passed = ticks() - began; /* the thread's own time would cost more than most calls here */
+    if (passed < LONGEST_CALLBACK) tracer->measured += (int64_t)((double)passed * tracer->tick);
+    tracer->measurements++;
+    own_work_end(&work);
+    return answer;
+}
+
+int ask_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token) {
+    *token = NULL;
+    PyObject *answer = arguments ? ask_wanted(tracer, text_on_call, subject, arguments, keywords ? keywords : Py_None) : NULL;
+    Py_XDECREF(arguments);
+    Py_XDECREF(keywords);
+    if (answer == NULL) return probe_fault(tracer);
+    int failed = 0;
+    if (PyTuple_CheckExact(answer) && PyTuple_GET_SIZE(answer) == 2 && PyList_CheckExact(PyTuple_GET_ITEM(answer, 0))) {
+        failed = record_emit_all(tracer, PyTuple_GET_ITEM(answer, 0), place);
+        if (!failed && PyTuple_GET_ITEM(answer, 1) != Py_None) *token = Py_NewRef(PyTuple_GET_ITEM(answer, 1));
+    }
+    Py_DECREF(answer);
+    return failed;
+}
+
+int ask_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *exception, uint32_t place) {
+    if (token == NULL) return 0;
+    PyObject *answer = ask_wanted(tracer, text_on_return, token, result ? result : Py_None, exception ? exception : Py_None);
+    if (answer == NULL) return probe_fault(tracer);
+    int failed = PyList_CheckExact(answer) ? record_emit_all(tracer, answer, place) : 0;
+    Py_DECREF(answer);
+    return failed;
+}
+
 /* ---- results -------------------------------------------------------------------------------------------------------------------- */
 
 static int constructed(Tracer *tracer, CodeInfo *info, Probe *probe, Pending *pending, PyObject *object) {
@@ -81,12 +123,12 @@ bool pending_made(const Pending *pending, PyObject *object) {
     return pending->type == NULL || PyType_IsSubtype(Py_TYPE(object), pending->type);
 }
 
-/* Is somebody to be told of that? */
+/* Does an event, or the learner, want the new object? */
 static bool is_new(const Pending *pending, PyObject *object) {
     return pending->callee->wants & (WANT_NEW | LEARN(WANT_NEW)) && pending_made(pending, object);
 }
 
-/* An object comes out of a call whose callee has a group. 1: it is a sample; 0: nothing is told of it; -1: as ever. */
+/* An object comes out of a call whose callee has a group. 1: it is a sample; 0: it is not reported; -1: an exception. */
 static int sample_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame, Pending *pending, PyObject *object) {
     Callee *callee = pending->callee;
     if (!pending_made(pending, object)) return 0;
@@ -137,7 +179,7 @@ int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyO
     int at = pending_offset(tracer, frame);
     if (at < 0 || at / 2 >= info->units || info->at[at / 2].probe == 0) return 0;
     Probe *probe = &info->probes[info->at[at / 2].probe - 1];
-    /* It may be noticed in the caches that follow the instruction. If it comes out of a Python function, 3.13 tells of the
+    /* It may be noticed in the caches that follow the instruction. If it comes out of a Python function, 3.13 reports the
        code unit before the call. */
     if (offset < at - 2 || (probe->result >= 0 && offset >= probe->result)) return 0;
     Pending pending;

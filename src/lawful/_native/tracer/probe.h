@@ -1,20 +1,13 @@
-/* What the files have in common that say what happens at probed instructions and in functions that report themselves.
-
-   pending.c    calls that have begun and not ended
-   on_call.c       what is handed over itself
-   call.c       before a call
-   operation.c  before `with`, `for`, `in`, `[]`, operators, and fields
-   probe.c      before any of these, and after it
-   function.c   functions that report themselves */
+/* What pending.c, call.c, operation.c, probe.c and function.c share: the general path at probed instructions, and in functions
+   that report themselves. */
 #ifndef LAWFUL_PROBE_H
 #define LAWFUL_PROBE_H
 
 #include "tracer/learner_feed.h"
 
-
 #define MOST_UNMATCHED 32 /* calls of nothing that is wanted, after which a place is left alone */
 
-int probe_fault(Tracer *tracer); /* something of ours failed: the program goes on without being watched; 0 */
+int probe_fault(Tracer *tracer); /* internal error: the program goes on unwatched; 0 */
 
 /* ---- calls that have begun (pending.c) ------------------------------------------------------------------------------- */
 
@@ -23,7 +16,7 @@ Pending *pending_push(Tracer *tracer, Callee *callee, RunFrame *frame, int offse
 /* Takes the pending call of a frame at an offset off the stack, and those above it, which never ended. The caller settles
    it. */
 bool pending_pop(Tracer *tracer, RunFrame *frame, int offset, Pending *found);
-/* The references of a pending call are given back, and the death of its receiver is told. */
+/* Gives back the references of a pending call, and reports the death of its receiver. */
 void pending_release(Tracer *tracer, Pending *pending);
 /* The offset of the instruction that a frame is in the middle of, or -1. */
 int pending_offset(Tracer *tracer, RunFrame *frame);
@@ -62,8 +55,6 @@ static inline uint32_t place_of(Tracer *tracer, CodeInfo *info, Probe *probe) {
     return probe->spot.place ? probe->spot.place : plan_place(tracer, &probe->spot, info->code, probe->origin);
 }
 
-/* ---- what is handed over itself (on_call.c) ----------------------------------------------------------------------------- */
-
 /* A call begins: its objects are handed over. The events that come back are at the place; what is to be handed back at its
    end is the token, a new reference or NULL. -1: an exception goes on into the program. Takes over arguments and keywords. */
 int ask_on_call(Tracer *tracer, PyObject *subject, PyObject *arguments, PyObject *keywords, uint32_t place, PyObject **token);
@@ -72,7 +63,7 @@ int ask_on_return(Tracer *tracer, PyObject *token, PyObject *result, PyObject *e
 
 /* ---- samples --------------------------------------------------------------------------------------------------------- */
 
-/* Nothing is told of this object, or of what is met here. */
+/* This object is not reported. */
 static inline int unsampled(Tracer *tracer, uint64_t groups) {
     if (groups && !(groups & tracer->alive)) sample_idle_visit(tracer, groups);
     return 1;
@@ -101,7 +92,7 @@ static inline bool is_method_descriptor(PyObject *object) {
     return type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type;
 }
 
-/* Is there an object that the learner is to be told of? */
+/* Is there an object for the learner? */
 static inline bool learnable(const Callee *callee, PyObject *receiver) {
     return callee->wants & LEARN(WANT_PRE) && receiver != NULL && identity_needed(receiver);
 }

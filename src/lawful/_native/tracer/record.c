@@ -194,7 +194,7 @@ void record_keep(Tracer *tracer, int kind, Callee *callee, Id target, PyObject *
 }
 
 int record_gone(Tracer *tracer, Id id, PyObject *class_name, Group *group) {
-    /* The receiver of a call may die with the call's arguments: it is told after the call's end. */
+    /* The receiver of a call may die with the call's arguments: its death is reported after the call's end. */
     ThreadData *thread = thread_data(tracer);
     for (int i = thread ? thread->depth - 1 : -1, j = 0; i >= 0 && j < 4; i--, j++) {
         Pending *pending = &thread->stack[i];
@@ -320,7 +320,7 @@ static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payloa
         lazy.name = payload;
     } else {
         const Callee *callee = tracer->callee_list[record->callee - 1];
-        /* A birth has the name of its class, whoever tells of it. */
+        /* A birth has the name of its class, whoever reports it. */
         lazy.name = record->kind == KIND_BORN ? callee->class_name : callee->name;
         lazy.class_name = record->target ? callee->class_name : NULL;
         lazy.payload = payload;
@@ -339,17 +339,14 @@ static PyObject *event_of(Tracer *tracer, const Record *record, PyObject *payloa
 typedef struct {
     size_t word, payload;
     int64_t epoch;
-    Id *tasks;             /* by threads, as far as they were told */
+    Id *tasks;             /* by threads, as far as the chunk says */
     size_t threads;
 } Progress;
 
 static int move_to_task(Progress *at, size_t thread, Id task) {
     if (thread >= at->threads) {
         Id *tasks = realloc(at->tasks, (thread + 1) * sizeof *tasks);
-        if (tasks == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
+        if (tasks == NULL) return out_of_memory();
         memset(tasks + at->threads, 0, (thread + 1 - at->threads) * sizeof *tasks);
         at->tasks = tasks;
         at->threads = thread + 1;

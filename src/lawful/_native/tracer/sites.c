@@ -31,7 +31,7 @@ typedef struct {
     int handler_count;
     Site *sites;
     char *meets;                      /* do ways meet here? */
-    Stack *met;                       /* what was known there; size -1: nothing yet */
+    Stack *met;                       /* the stack there; size -1: not reached yet */
     Path *ways;
     int way_count, way_room;
 } Walk;
@@ -51,10 +51,7 @@ static int next_of(const Walk *walk, int unit) {
     return unit + caches[op];
 }
 
-static int odd(const char *why) {
-    PyErr_SetString(PyExc_ValueError, why);
-    return -1;
-}
+static int odd(const char *why) { return failed_with(PyExc_ValueError, why); }
 
 #define KNOWN_ARGUMENTS 16
 static struct {
@@ -86,10 +83,7 @@ static int shape_of(Walk *walk, int op, int arg, bool jump, int *takes, int *put
 
 static int stack_copy(Stack *to, const int *values, int size, int more) {
     int *copy = malloc(sizeof(int) * (size_t)(size + more + 1));
-    if (copy == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (copy == NULL) return out_of_memory();
     if (size) memcpy(copy, values, sizeof(int) * (size_t)size);
     for (int i = 0; i < more; i++) copy[size + i] = UNKNOWN;
     *to = (Stack){size + more, copy};
@@ -102,10 +96,7 @@ static int add_way(Walk *walk, int unit, const int *values, int size, int more) 
     if (walk->way_count == walk->way_room) {
         int room = walk->way_room ? 2 * walk->way_room : 16;
         Path *ways = realloc(walk->ways, sizeof(Path) * (size_t)room);
-        if (ways == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
+        if (ways == NULL) return out_of_memory();
         walk->ways = ways;
         walk->way_room = room;
     }
@@ -116,7 +107,7 @@ static int add_way(Walk *walk, int unit, const int *values, int size, int more) 
     return 0;
 }
 
-/* Where ways meet: 1 if this one brings nothing new, 0 if it goes on with what is known by all. */
+/* Where ways meet: 1 if this one brings nothing new, 0 if it goes on with the values that all ways agree on. */
 static int meet(Walk *walk, int unit, int *stack, int size) {
     Stack *known = walk->met + unit;
     if (known->size >= 0) {
@@ -241,10 +232,7 @@ static int follow(Walk *walk, int unit, int *stack, int size) {
 /* The exception table: four numbers to an entry, six bits to a byte; bit 6 says that a number goes on. */
 static int read_handlers(Walk *walk, const unsigned char *table, Py_ssize_t size) {
     walk->handlers = malloc(sizeof(Handler) * (size_t)(size / 4 + 1));
-    if (walk->handlers == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (walk->handlers == NULL) return out_of_memory();
     int value = 0, count = 0, numbers[4];
     for (Py_ssize_t i = 0; i < size; i++) {
         value = (value << 6 | (table[i] & 63)) & 0xFFFFFF;
@@ -277,10 +265,7 @@ static int find_jumps(Walk *walk) {
 static int walk_all(Walk *walk) {
     int room = walk->most + 16;
     int *stack = malloc(sizeof(int) * (size_t)room);
-    if (stack == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (stack == NULL) return out_of_memory();
     int result = add_way(walk, 0, NULL, 0, 0);
     while (result == 0 && walk->way_count) {
         Path way = walk->ways[--walk->way_count];

@@ -73,7 +73,7 @@ Id tasks_here(Tracer *tracer) {
     Id id = task ? identity_of(tracer, task) : 0;
     Py_XDECREF(task);
     if (PyErr_Occurred()) PyErr_Clear();
-    thread = thread_data(tracer); /* another one may have stopped the tracer meanwhile */
+    thread = thread_data(tracer); /* another thread may have stopped the tracer meanwhile */
     TaskCache *task_cache = thread ? thread_task_cache(thread) : NULL;
     if (task_cache == NULL) return id;
     if (task_cache->task != id) task_cache->noted = 0;

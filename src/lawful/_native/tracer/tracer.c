@@ -53,10 +53,7 @@ int tracer_plan_frames(Tracer *tracer) {
 static PyObject *tracer_stop(Tracer *self, PyObject *unused);
 
 static PyObject *tracer_start(Tracer *self, PyObject *Py_UNUSED(unused)) {
-    if (self->running) {
-        PyErr_SetString(PyExc_RuntimeError, "this tracer is running already");
-        return NULL;
-    }
+    if (self->running) return PyErr_Format(PyExc_RuntimeError, "this tracer is running already");
     if (self->previous_slot < 0) self->threads = 0;
     if (self->slot < 0 && identity_watch(self) < 0) return NULL;
     self->serial = ++serials;
@@ -88,10 +85,8 @@ static PyObject *tracer_stop(Tracer *self, PyObject *Py_UNUSED(unused)) {
 
 /* Objects keep their ids as long as one tracer knows them: this one does from now on. */
 static PyObject *tracer_take_over(Tracer *self, PyObject *other) {
-    if (!PyObject_TypeCheck(other, &TracerType) || self->running || self->slot >= 0 || !((Tracer *)other)->running) {
-        PyErr_SetString(PyExc_ValueError, "a tracer that has not begun can follow one that runs");
-        return NULL;
-    }
+    if (!PyObject_TypeCheck(other, &TracerType) || self->running || self->slot >= 0 || !((Tracer *)other)->running)
+        return PyErr_Format(PyExc_ValueError, "a tracer that has not begun can follow one that runs");
     Tracer *before = (Tracer *)other;
     if (identity_watch(self) < 0) return NULL;
     self->previous_slot = before->slot;
@@ -111,10 +106,7 @@ static PyObject *tracer_flush(Tracer *self, PyObject *Py_UNUSED(unused)) {
 }
 
 static PyObject *tracer_emit(Tracer *self, PyObject *event) {
-    if (!PyDict_Check(event)) {
-        PyErr_SetString(PyExc_TypeError, "an event is a dict");
-        return NULL;
-    }
+    if (!PyDict_Check(event)) return PyErr_Format(PyExc_TypeError, "an event is a dict");
     if (self->running && !self->broken && record_emit(self, event) < 0) return NULL;
     Py_RETURN_NONE;
 }
@@ -171,16 +163,19 @@ static PyObject *tracer_sample(Tracer *self, PyObject *args, PyObject *keywords)
     Py_RETURN_NONE;
 }
 
-static PyObject *tracer_samples(Tracer *self, PyObject *number) {
+static Group *group_of(Tracer *self, PyObject *number) {
     long value = PyLong_AsLong(number);
-    Group *group = value == -1 && PyErr_Occurred() ? NULL : sample_group(self, value);
+    return value == -1 && PyErr_Occurred() ? NULL : sample_group(self, value);
+}
+
+static PyObject *tracer_samples(Tracer *self, PyObject *number) {
+    Group *group = group_of(self, number);
     if (group == NULL) return NULL;
     return Py_BuildValue("KKL", (unsigned long long)group->born, (unsigned long long)group->taken, (long long)group->alive);
 }
 
 static PyObject *tracer_release(Tracer *self, PyObject *number) {
-    long value = PyLong_AsLong(number);
-    Group *group = value == -1 && PyErr_Occurred() ? NULL : sample_group(self, value);
+    Group *group = group_of(self, number);
     if (group == NULL) return NULL;
     sample_release(self, group);
     Py_RETURN_NONE;
@@ -234,8 +229,7 @@ static int take_learner(Tracer *self, PyObject *learner) {
 
 static int set_learner(Tracer *self, PyObject *learner, void *Py_UNUSED(unused)) {
     if (learner != NULL && self->window != NULL) return take_learner(self, learner);
-    PyErr_SetString(PyExc_AttributeError, "a tracer has a learner from the beginning, or never");
-    return -1;
+    return failed_with(PyExc_AttributeError, "a tracer has a learner from the beginning, or never");
 }
 
 /* ---- messages -------------------------------------------------------------------------------------------------------------- */
@@ -243,10 +237,8 @@ static int set_learner(Tracer *self, PyObject *learner, void *Py_UNUSED(unused))
 static PyObject *get_message_cache(Tracer *self, void *Py_UNUSED(unused)) { return Py_NewRef(self->message_cache ? (PyObject *)self->message_cache : Py_None); }
 
 static int set_message_cache(Tracer *self, PyObject *cache, void *Py_UNUSED(unused)) {
-    if (cache == NULL || !PyObject_TypeCheck(cache, &MessageCacheType)) {
-        PyErr_SetString(PyExc_TypeError, "this is no MessageCache");
-        return -1;
-    }
+    if (cache == NULL || !PyObject_TypeCheck(cache, &MessageCacheType))
+        return failed_with(PyExc_TypeError, "message_cache must be a MessageCache");
     Py_XSETREF(self->message_cache, (MessageCache *)Py_NewRef(cache));
     return 0;
 }
@@ -333,6 +325,23 @@ static void tracer_dealloc(Tracer *self) {
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
+/* ---- a call on an empty stack ------------------------------------------------------------------------------------------- */
+
+/* Hides the frames below, and frees the whole recursion depth: a program that Lawful runs looks at its stack, counts frames for
+   warnings, and recurses as far as it can. cli/run_host.py calls it. tests/sources/python/test_tracer_unseen.py tests it. */
+PyObject *call_without_frames(PyObject *Py_UNUSED(module), PyObject *callable) {
+    PyThreadState *thread = PyThreadState_Get();
+    RunFrame **current = frame_slot(thread), *below = *current;
+    Depth depth = frame_depth(thread, EMPTY_STACK_DEPTH);
+    *current = NULL;
+    PyObject *result = PyObject_CallNoArgs(callable);
+    *frame_slot(thread) = below;
+    frame_depth(thread, depth);
+    return result;
+}
+
+/* ---- the type ------------------------------------------------------------------------------------------------------------ */
+
 static PyObject *get_name(Tracer *Py_UNUSED(self), void *Py_UNUSED(unused)) { return PyUnicode_FromString("monitoring"); }
 static PyObject *get_events(Tracer *self, void *Py_UNUSED(unused)) { return PyLong_FromUnsignedLongLong(self->taken + (uint64_t)self->count); }
 
@@ -340,11 +349,11 @@ static PyMethodDef methods[] = {
     {"start", (PyCFunction)tracer_start, METH_NOARGS, "start()\n--\n\nWatch all threads."},
     {"stop", (PyCFunction)tracer_stop, METH_NOARGS, "stop()\n--\n\nLeave the interpreter as it was."},
     {"take_over", (PyCFunction)tracer_take_over, METH_O, "take_over(other)\n--\n\nGo on with the ids of objects and threads of another one."},
-    {"flush", (PyCFunction)tracer_flush, METH_NOARGS, "flush()\n--\n\nDeliver what was gathered so far."},
+    {"flush", (PyCFunction)tracer_flush, METH_NOARGS, "flush()\n--\n\nDeliver the events gathered so far."},
     {"emit", (PyCFunction)tracer_emit, METH_O, "emit(event)\n--\n\nPut an event of one's own into the stream."},
     {"identify", (PyCFunction)tracer_identify, METH_O, "identify(value)\n--\n\nThe id of an object."},
     {"sample", (PyCFunction)(void (*)(void))tracer_sample, METH_VARARGS | METH_KEYWORDS,
-     "sample(group, rate, budget=-1)\n--\n\nHow many of the objects of a group are told of."},
+     "sample(group, rate, budget=-1)\n--\n\nSet the share of a group's objects that is reported."},
     {"samples", (PyCFunction)tracer_samples, METH_O, "samples(group)\n--\n\nBorn, taken and alive."},
     {"release", (PyCFunction)tracer_release, METH_O, "release(group)\n--\n\nNone of its objects is a sample any more."},
     {"seed", (PyCFunction)tracer_seed, METH_O, "seed(number)\n--\n\nThe coins begin anew."},
@@ -378,7 +387,7 @@ static PyGetSetDef properties[] = {
     {"callbacks", (getter)get_callbacks, NULL, "How often the interpreter has called the tracer.", NULL},
     {"cost", (getter)get_cost, NULL, "Seconds that the watching took, about.", NULL},
     {"learner", (getter)get_learner, (setter)set_learner, "Who gives numbers to names and places. Set: take its window anew.", NULL},
-    {"message_cache", (getter)get_message_cache, (setter)set_message_cache, "What is known of messages in queues, or None.", NULL},
+    {"message_cache", (getter)get_message_cache, (setter)set_message_cache, "The cache of messages in queues, or None.", NULL},
     {"learns", (getter)get_learns, NULL, "Do events for the learner go to its window, and not to `deliver`?", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -5,9 +5,9 @@
    encode.c     values as parts of events
    record.c     the buffer of compact records (events/record.h), and events made from them
    learner_feed.c  events as numbers, for the learner
-   sampling/    which objects are reported, and what is switched off meanwhile
+   sampling/    which objects are reported, and which places sleep meanwhile
    messages/    messages in queues, as far as Python has nothing to decide about them
-   code.h       what is known about code objects, callees and places
+   code.h       notes on code objects, callees and places
    probe.c      what happens before, after and instead of the end of a probed instruction, and what probe.h names beside it
    function.c   starts and ends of functions that report themselves
    fast_path.h  both of these, for most events
@@ -46,7 +46,7 @@ enum {
 #define LEARN_SHIFT 14
 #define LEARN(wants) ((wants) << LEARN_SHIFT)
 #define WANT_LEARN LEARN(WANT_PRE | WANT_NEW | WANT_READ | WANT_WRITE)
-/* What is told otherwise. */
+/* Events for all others. */
 #define WANT_TOLD \
     (WANT_END | WANT_PRE | WANT_READ | WANT_WRITE | WANT_NEXT | WANT_YIELD | WANT_EXIT | WANT_BIRTH | WANT_ON_CALL)
 
@@ -70,7 +70,7 @@ typedef struct RecordChunk {
     uint32_t high;         /* see record_pack */
     bool large;
     /* In the order of their records: dicts with further fields, or one value alone, which is the result of what happened to
-       an object, or the receiver if that is none; gone: the class name; emit: the event. */
+       an object, or the receiver if it has no id; gone: the class name; emit: the event. */
     PyObject **payloads;
     size_t payload_count, payload_room;
     PyObject **held;       /* references of words (record_values.h), to be given back */
@@ -89,7 +89,7 @@ int record_emit(Tracer *tracer, PyObject *event);
 int record_emit_all(Tracer *tracer, PyObject *events, uint32_t place); /* a list; they are delivered together */
 /* The same, of events that have their places and tasks already; takes over the references. */
 int record_messages(Tracer *tracer, PyObject **events, int count);
-void record_prepare(Tracer *tracer); /* the chunk is told in which task this thread is, if it has room */
+void record_prepare(Tracer *tracer); /* notes the task of this thread in the chunk, if it has room */
 int record_flush(Tracer *tracer, bool wait); /* for another thread's delivery */
 void record_discard(Tracer *tracer);
 void record_setup(void);
@@ -98,7 +98,7 @@ void record_setup(void);
 
 extern bool signals_waited HIDDEN; /* some may have come while they were held */
 
-/* While Python code of ours runs for the program:
+/* While Lawful's own Python code runs:
    - Handlers of signals wait. Inside Lawful, what they do would not be seen, and what they raise would be taken for an internal
      error. As long as this thread does not count as the one that runs them, they stay pending. (Blocking signals is not
      enough: another thread of the program takes them.)
@@ -185,7 +185,7 @@ typedef struct {
     PyObject *loop;        /* that runs in it, or NULL, borrowed: as long as the mark of that is `of_loop` */
     Id task;               /* 0: none; as long as that holds, and `switches` has the version `of_task` */
     uint64_t of_loop, of_task;
-    uint64_t noted;        /* the chunk that was told this task, by its start; 0: none */
+    uint64_t noted;        /* the chunk that has this task, by its start; 0: none */
 } TaskCache;
 
 typedef struct {
@@ -200,7 +200,7 @@ typedef struct {
 
 void pending_setup(void);
 ThreadData *thread_data_reset(Tracer *tracer);
-TaskCache *thread_task_cache(ThreadData *thread); /* made, if need be; NULL: there is no memory, and no exception */
+TaskCache *thread_task_cache(ThreadData *thread); /* made, if need be; NULL: out of memory, without an exception */
 void thread_forget_task(ThreadData *thread);
 
 /* ---- asyncio's tasks (tasks.c) --------------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ int probe_before(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_result(Tracer *tracer, CodeInfo *info, Probe *probe, RunFrame *frame);
 int probe_raise(Tracer *tracer, CodeInfo *info, RunFrame *frame, int offset, PyObject *exception);
 int function_start(Tracer *tracer, CodeInfo *info, RunFrame *frame);
-int function_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame); /* the same, and it is no message that the core knows */
+int function_begin(Tracer *tracer, CodeInfo *info, RunFrame *frame); /* the same, of a function that is not a known message */
 uint32_t function_place(Tracer *tracer, RunFrame *frame); /* that its events have; 0: none */
 int function_return(Tracer *tracer, CodeInfo *info, RunFrame *frame, PyObject *result);
 int function_unwind(Tracer *tracer, RunFrame *frame, PyObject *payload); /* takes it over */
@@ -229,9 +229,9 @@ int delivery_begin(Tracer *tracer);                  /* before any code is plann
 int delivery_start(Tracer *tracer);
 int delivery_stop(Tracer *tracer);
 int delivery_plan(Tracer *tracer, CodeInfo *info);   /* events of this code object are wanted from now on */
-int delivery_again(Tracer *tracer, CodeInfo *info);  /* what was switched off in it is wanted again */
+int delivery_again(Tracer *tracer, CodeInfo *info);  /* enables all its places again */
 int delivery_wake(Tracer *tracer, CodeInfo *info);   /* the same, for what slept */
-int delivery_rearm(Tracer *tracer, CodeInfo *info);  /* its next start is to be told */
+int delivery_rearm(Tracer *tracer, CodeInfo *info);  /* its next start must be reported */
 
 /* ---- the tracer (tracer.c) ------------------------------------------------------------------------------------------ */
 
@@ -267,7 +267,7 @@ struct Tracer {
     uint64_t dropped;
     bool synchronous, gone;
     bool lazy_events;                /* events are delivered in brief: no dicts are made (lazy_event.h) */
-    bool escaped;              /* what is wanted may be called through variables */
+    bool escaped;              /* variables may hold wanted callees */
     PyObject *called_names;          /* by which names something was called that is wanted, or NULL */
     int64_t first_tick, first_time; /* ticks, and nanoseconds since `began`, at the start */
     double tick;               /* its length in nanoseconds */
@@ -317,14 +317,14 @@ struct Tracer {
     uint64_t seed;
     uint64_t awake[2];         /* groups whose places are awake: all places; those that bear */
     CodeInfo *sleepers;
-    uint64_t by_place;         /* groups whose samples do not tell of their steps themselves */
+    uint64_t by_place;         /* groups whose samples do not report their steps themselves */
     PyObject *step_names[MOST_COUNTED_FIELDS];
     int step_count;
-    bool steps_off;            /* no sample tells of its steps */
+    bool steps_off;            /* no sample reports its steps */
     bool flushing;             /* the interpreter was asked to empty the buffer */
     bool reports_starts;           /* `wanted` wants to know which code starts */
     /* What it costs: */
-    int64_t measured;             /* nanoseconds in deliveries and in Python code of ours */
+    int64_t measured;             /* nanoseconds in deliveries and in Lawful's own Python code */
     unsigned measurements;           /* how often there were any */
     uint64_t callbacks;        /* until the last that was timed */
     double timed_ticks;              /* ticks, times the periods */
@@ -401,7 +401,7 @@ extern PyTypeObject TracerType;
 
 /* ---- parts that Python uses by themselves --------------------------------------------------------------------------- */
 
-PyObject *call_without_frames(PyObject *module, PyObject *callable); /* call_without_frames.c */
+PyObject *call_without_frames(PyObject *module, PyObject *callable); /* tracer.c */
 PyObject *walk_code(PyObject *module, PyObject *args);               /* sites.c */
 
 #define TRACER_METHODS                                                                                                 \

@@ -3,6 +3,7 @@
 BIN := .venv/bin
 STAMP := .venv/.stamp
 NATIVE := src/lawful/_native
+CORE := setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*/*.c $(NATIVE)/*/*.h)
 PYTEST_ARGS ?= -q -n auto
 
 # The tests choose the core themselves, whatever the caller's shell says.
@@ -23,7 +24,7 @@ venv: $(STAMP) ## make .venv with the newest CPython found and build the C core 
 	@touch $@
 
 # A core from an earlier build must not stand in for one that fails to build now.
-$(STAMP): .venv/.deps pyproject.toml setup.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*/*.c $(NATIVE)/*/*.h)
+$(STAMP): .venv/.deps pyproject.toml $(CORE)
 	rm -rf build $(NATIVE)/*.so
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src/lawful # some shells tell Python not to keep what it compiled
@@ -58,10 +59,16 @@ test: venv ## run the tests on the C core and on the pure-Python one
 versions: venv ## run the tests of what depends on the interpreter on every other CPython found
 	tools/test-versions
 
-lint: venv ## check style, types and the import contracts
+# Warnings of the compiler are errors here, and not when a user builds the core.
+.cache/werror/.stamp: .venv/.deps $(CORE)
+	tools/build-core .cache/werror -Werror
+	@touch $@
+
+lint: venv .cache/werror/.stamp ## check style, types, the import contracts and the compiler's warnings about the C core
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src/lawful tests/api_sample.py
+	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
 
 bench: venv ## measure speed beside the peers

@@ -79,7 +79,7 @@ def stepped(law: Law, trace: Path) -> Outcome:
             verdict = monitor.step(event)
             broken = isinstance(monitor.rejected_at, int) or monitor.doomed_at is not None
             assert (verdict is Verdict.FALSE) == broken
-            assert monitor.rejected_at in (None, number) or monitor.rejected_at < number
+            assert monitor.rejected_at in (None, number) or monitor.rejected_at < number  # type: ignore[operator]
     assert monitor.end() is (Verdict.TRUE if monitor.rejected_at is None else Verdict.FALSE)
     return monitor.outcome()
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -401,7 +401,7 @@ def test_a_coroutine(law: lawful.Law) -> None:
 
 def test_a_generator(law: lawful.Law) -> None:
     @lawful.watch(laws=[law])
-    def work() -> Iterator[Any]:
+    def work() -> Generator[Any, Any, str]:
         got = yield 1
         bad()
         try:

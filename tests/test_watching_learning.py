@@ -171,7 +171,7 @@ def test_calls_of_a_function_teach_together() -> None:
     for _ in range(10):
         work(2)
     learner = calls.learner
-    assert (calls.findings, calls.events, learner.events) == ([], 180, 180)
+    assert (calls.findings, calls.events, learner.events) == ([], 180, 180)  # type: ignore[attr-defined]
     work(20, slip=True)
     assert messages(calls.findings) == [MESSAGE.format("120 of 121")]
     work(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from random import Random
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ def pairs() -> ModuleType:
     return load("pairs")
 
 
-def measured(pairs: ModuleType, true: float, between: float, within: float, seed: int, processes: int = 8) -> object:
+def measured(pairs: ModuleType, true: float, between: float, within: float, seed: int, processes: int = 8) -> Any:
     """Ratios as a program of this overhead would show them, if processes differ, and pairs of each."""
     random = Random(seed)
     found = pairs.Pairs("a program", "watched", 1.02)
@@ -41,7 +42,7 @@ def test_a_limit_is_kept_or_missed_only_if_the_interval_says_so(pairs: ModuleTyp
 
 def test_an_interval_holds_what_is_true_nearly_as_often_as_it_says(pairs: ModuleType) -> None:
     """Eight processes are few, and such an interval is known to be somewhat narrow then."""
-    pairs.DRAWN = 300
+    pairs.DRAWN = 300  # type: ignore[attr-defined]
     held = 0
     for seed in range(60):
         low, high = measured(pairs, 1.1, 0.02, 0.05, seed).interval(seed)

@@ -26,7 +26,7 @@ def violation_times(source: random.Random, p: float) -> Iterator[int]:
 
 
 def first_times(source: random.Random, p: float, horizon: int) -> list[int]:
-    times = []
+    times: list[int] = []
     for at in violation_times(source, p):
         if at > horizon:
             return times

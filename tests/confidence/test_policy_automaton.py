@@ -7,6 +7,7 @@ import math
 import pickle
 import random
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -248,7 +249,8 @@ def test_walks_against_a_plain_one(policy: Policy, needed: int, operations: list
 def told_to(policy_run: PolicyRun, what: int, share: float, now: float) -> bool:
     if what < 4:
         new_code = partial(policy_run.happened, Trigger.NEW_CODE)
-        return bool([policy_run.take, policy_run.clean, policy_run.violated, new_code][what]())
+        calls: list[Callable[[], object]] = [policy_run.take, policy_run.clean, policy_run.violated, new_code]
+        return bool(calls[what]())
     return policy_run.tick(now) if what == 4 else policy_run.overhead(share, now)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import lawful
+import lawful.events
 from lawful import core
 from lawful.engine.session import Session
 from lawful.sources.python import tracer_choice
@@ -89,7 +90,7 @@ def told(run: Any) -> list[Any]:
             return [plain(each) for each in value]
         return re.sub(r"object \d+", "object", value) if isinstance(value, str) else value
 
-    return plain([finding.to_json() for finding in run.findings])
+    return [plain(finding.to_json()) for finding in run.findings]
 
 
 def watched(**options: Any) -> Any:

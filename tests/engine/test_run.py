@@ -454,7 +454,7 @@ def test_a_signal_handler_in_the_middle_of_the_judging() -> None:
         signal.raise_signal(signal.SIGUSR1)
         return feed(events, numbers)
 
-    monitor.feed = interrupted  # type: ignore[method-assign]
+    monitor.feed = interrupted  # type: ignore[assignment, method-assign]
     calls = []
 
     def quiet(*_: object) -> None:

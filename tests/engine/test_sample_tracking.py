@@ -448,7 +448,7 @@ def test_many_violations_cost_no_more_each() -> None:
     (group,) = confidence_of(run).groups.values()
     calls: list[int] = []
     require = group.policy_run.require
-    group.policy_run.require = lambda needed: calls.append(needed) or require(needed)  # type: ignore[method-assign]
+    group.policy_run.require = lambda needed: calls.append(needed) or require(needed)
     events: list[Event] = []
     for target in range(1, 501):
         events.append({"event": "field_write", "name": FIELD, "targetId": target, "res": -1})

@@ -202,7 +202,11 @@ def test_an_error_in_the_block_keeps_what_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
 def test_half_a_surrogate_pair_does_not_cut_a_trace_short(tmp_path: Path, name: str) -> None:
-    events = [{"name": "before"}, {"name": "odd", "args": ["\ud800x", {"\udcff": ["\udfff"]}]}, {"name": "after"}]
+    events: list[dict[str, Any]] = [
+        {"name": "before"},
+        {"name": "odd", "args": ["\ud800x", {"\udcff": ["\udfff"]}]},
+        {"name": "after"},
+    ]
     with TraceWriter(tmp_path / name) as writer:
         writer.write_many(events)
     with open_trace(tmp_path / name) as reader:

@@ -75,13 +75,13 @@ def schedules(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(EXAMPLE)
     for name in ("schedules", "replication_asyncio", "parts"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    import schedules
+    import schedules  # type: ignore[import-not-found]
 
-    return schedules
+    return schedules  # type: ignore[no-any-return]
 
 
 def test_many_schedules_are_kept(schedules: ModuleType) -> None:
-    from replication_asyncio import Worker
+    from replication_asyncio import Worker  # type: ignore[import-not-found]
 
     watch = schedules.explore(SCHEDULES, Worker)
     assert watch.findings == [] and watch.warnings == []

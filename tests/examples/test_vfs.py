@@ -282,7 +282,7 @@ def use(random: Random, steps: int, systems: list[Any], check: Callable[[], None
         arguments: list[Any]
         if word in ("read", "write", "close"):
             chosen = handles.pop(random.randrange(len(handles)))
-            arguments = {"read": [random.randrange(6)], "write": [random.randbytes(random.randrange(5))]}.get(word, [])
+            arguments = {"read": [random.randrange(6)], "write": [random.randbytes(random.randrange(5))]}.get(word, [])  # type: ignore[assignment]
             per_system = [[handle, *arguments] for handle in chosen]
             if word != "close":
                 handles.append(chosen)

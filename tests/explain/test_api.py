@@ -111,7 +111,7 @@ def test_the_package_offers_it() -> None:
     assert lawful.explain.explain is explain and "explain" in lawful.__all__
     assert all(getattr(lawful.explain, name) is not None for name in lawful.explain.__all__)
     with pytest.raises(AttributeError):
-        lawful.explain.guess  # type: ignore[attr-defined]  # noqa: B018
+        lawful.explain.guess  # noqa: B018
 
 
 ENDLESS = """
@@ -195,7 +195,7 @@ def test_no_events_of_its_own() -> None:
 def test_options_of_other_languages(endless: str) -> None:
     for changes in ({"include": "headers"}, {"define": "A=1"}):
         with pytest.raises(LawfulError) as caught:
-            explain("endless.py:several", folder=endless, **changes)
+            explain("endless.py:several", folder=endless, **changes)  # type: ignore[arg-type]
         assert caught.value.slug == "usage" and "C programs" in caught.value.message
     with pytest.raises(LawfulError) as caught:
         explain("endless.py:several", folder=endless, seconds=float("nan"))

@@ -205,7 +205,7 @@ def test_progress_is_told_before_and_after() -> None:
 @pytest.mark.parametrize("bound", ["unwind", "word_length", "max_unwind", "max_word_length"])
 def test_bounds_begin_with_one(bound: str) -> None:
     with pytest.raises(LawfulError) as caught:
-        Range(**{bound: 0})
+        Range(**{bound: 0})  # type: ignore[arg-type]
     assert caught.value.slug == "explain-bounds"
 
 
@@ -229,5 +229,5 @@ class Reporting(ExecutionsTeacher):
     """Has one report, which grows."""
 
     @property
-    def report(self) -> TeacherReport:
+    def report(self) -> TeacherReport:  # type: ignore[override]
         return self.source.report

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -54,15 +55,15 @@ class Asking(Teacher):
         self.examples = 0
 
     @property
-    def alphabet(self) -> Alphabet:
+    def alphabet(self) -> Alphabet:  # type: ignore[override]
         return self._knowing.alphabet
 
     @property
-    def counts(self) -> QueryCounts:
+    def counts(self) -> QueryCounts:  # type: ignore[override]
         return self._knowing.counts
 
     @property
-    def report(self) -> TeacherReport:
+    def report(self) -> TeacherReport:  # type: ignore[override]
         return self._knowing.report
 
     def shortest(self) -> int:
@@ -157,7 +158,7 @@ def test_every_search_ends_with_all_failures_within_its_bounds(seed: int) -> Non
                 yield loop * turns + end, fails and turns >= least
 
     learners: tuple[LearnerName, ...] = ("words", "table", "tree")
-    bounds = set()
+    bounds: set[Any] = set()
     for learner in learners:
         done = learn_from(
             ExecutionsTeacher(Toy("abc", program)),

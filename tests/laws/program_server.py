@@ -28,7 +28,7 @@ MOST_SECONDS = 120
 def serve() -> None:
     # Laws are compiled once, and what they find out about themselves they keep. What they remember of a program is in
     # their monitors.
-    law_input.load_law = functools.cache(lawful.laws.loader.load_law)  # type: ignore[attr-defined]
+    law_input.load_law = functools.cache(lawful.laws.loader.load_law)  # type: ignore[assignment]
     for name, path in law_input.find_laws("strict").items():
         law = law_input.load_law(path, name=name)
         assert not law.warnings

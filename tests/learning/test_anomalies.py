@@ -239,7 +239,7 @@ def test_an_event_out_of_the_windows_reach_is_not_missing(close, trail):
         stream.append((world.number("seek"), world.site(("app.py", 501)), owner if trail else 1000 + number))
     if close is not None:
         stream.append((world.number("close"), world.site((close, 503)), owner))
-    world.events = lambda: stream
+    world.events = lambda: stream  # type: ignore[method-assign]
     found = [anomaly.message for anomaly in world.find()]
     assert found == ([] if close else ["`open` is followed by `close` in 19 of 20 uses; not at `app.py:500`"])
 

@@ -174,7 +174,7 @@ def test_what_ways_of_life_say_is_what_the_histories_say(seed: int) -> None:
         learner.feed([event(name, number, 100 * number + at) for at, name in enumerate(names)])
     learner.finish()
     words = learner.numbering.words
-    ways = {}
+    ways: dict[Any, IndexedHistory] = {}
     for history in learner.window.histories():
         way = IndexedHistory(history, None)
         ways.update((example.object, way) for example in history.examples)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from lawful.learning.window_protocol import (
 Make = Callable[[Product, int], window_protocol.Window]
 Event = tuple[int, int, int]  # name, site, object
 
-NATIVE = getattr(core.native, "Window", None)
+NATIVE: Any = getattr(core.native, "Window", None)
 CORES = [
     pytest.param(window.Window, id="python"),
     pytest.param(NATIVE, id="native", marks=pytest.mark.skipif(NATIVE is None, reason="the C core is not built")),

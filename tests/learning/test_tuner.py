@@ -40,7 +40,7 @@ def straight(values: Mapping[str, float]) -> int:
 
 def steep(values: Mapping[str, float]) -> int:
     """Halved with every few steps of the ratio, as far as that goes."""
-    return round(320 * 0.5 ** ((values["ratio.enforce"] - 0.75) / 0.02))
+    return round(320 * float(0.5 ** ((values["ratio.enforce"] - 0.75) / 0.02)))
 
 
 def two(values: Mapping[str, float]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -18,6 +18,7 @@ from .terms import TooLong
 
 Event = dict[str, Any]
 Case = tuple[str, list[Event]]
+T = TypeVar("T")
 
 # --- choices -------------------------------------------------------------------------------------------------------
 
@@ -28,7 +29,7 @@ class Chooser:
     def __init__(self, below: Callable[[int], int]) -> None:
         self.below = below
 
-    def pick(self, items: Sequence[Any]) -> Any:
+    def pick(self, items: Sequence[T]) -> T:
         return items[self.below(len(items))]
 
     def chance(self, percent: int) -> bool:

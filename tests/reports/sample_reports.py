@@ -158,7 +158,7 @@ def learned_report(folder: Path) -> Report:
     return gather.of_learner(learner, findings, ["run.jsonl"], project(folder), seconds=0.25)
 
 
-def render_text(run: LawRun, folder: Path | str = ".", *, width: int = WIDTH, **options: bool) -> str:
+def render_text(run: LawRun, folder: Path | str = ".", *, width: int = WIDTH, **options: Any) -> str:
     """The report on a watched program as text."""
     return plain(live.report_lines(run, folder, width=width, **options))
 

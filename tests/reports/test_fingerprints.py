@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_files_outside_of_the_project_are_known_by_their_names() -> None:
 
 
 @pytest.mark.parametrize("other", [{"law": "b.rml"}, {"name": "g"}, {"file": "other.py"}, {"file": None}])
-def test_they_change_with(other: dict[str, str]) -> None:
+def test_they_change_with(other: dict[str, Any]) -> None:
     source = SourceLines("/nowhere")
     assert marks([finding()], source)[0].fingerprint != marks([finding(**other)], source)[0].fingerprint
 

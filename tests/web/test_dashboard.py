@@ -115,7 +115,7 @@ def test_there_may_not_be_too_many_who_look():
         first = [await anext(stream, None) for stream in streams]
         looking = hub.viewers
         for stream in streams:
-            await stream.aclose()
+            await stream.aclose()  # type: ignore[attr-defined]
         return [looking, sum(each is None for each in first), hub.viewers]
 
     view: list[bytes] = []

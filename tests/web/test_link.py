@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from typing import Any
 
 import pytest
 
@@ -80,16 +81,18 @@ def lines(theirs: socket.socket) -> list[bytes]:
 def test_a_server_that_does_not_read_costs_nothing(ends):
     ours, theirs = ends
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    side = ProgramSide(FakeControl(size=1_000_000), ours)
+    control: Any = FakeControl(size=1_000_000)
+    side = ProgramSide(control, ours)
     say(theirs, do="look", on=True)
     turns(side, 50)  # which would block, or gather messages, if they could
     assert 0 < len(side._unsent) < 1_100_000
-    assert side._control.asked == 1
+    assert control.asked == 1
 
 
 def test_a_server_that_has_gone_is_no_trouble(ends):
     ours, theirs = ends
-    side = ProgramSide(FakeControl(), ours)
+    control: Any = FakeControl()
+    side = ProgramSide(control, ours)
     theirs.close()
     turns(side)
     assert side._socket is None
@@ -99,7 +102,7 @@ def test_a_server_that_has_gone_is_no_trouble(ends):
 
 def test_while_nobody_looks_nothing_is_made_or_sent(ends):
     ours, theirs = ends
-    control = FakeControl(findings=3)
+    control: Any = FakeControl(findings=3)
     side = ProgramSide(control, ours)
     turns(side, 20)
     assert control.asked == 0 and lines(theirs) == []
@@ -121,7 +124,7 @@ def test_while_nobody_looks_nothing_is_made_or_sent(ends):
 
 def test_a_machine_that_is_busy_with_others_does_not_make_states_rare(ends):
     ours, theirs = ends
-    control = FakeControl()
+    control: Any = FakeControl()
     control.waits = 0.2
     side = ProgramSide(control, ours)
     say(theirs, do="look", on=True)
@@ -133,7 +136,7 @@ def test_a_machine_that_is_busy_with_others_does_not_make_states_rare(ends):
 
 def test_commands_are_carried_out_and_answered(ends):
     ours, theirs = ends
-    control = FakeControl()
+    control: Any = FakeControl()
     side = ProgramSide(control, ours)
     sent = [{"id": 1, "do": "a"}, {"id": 2, "do": "wrong"}, {"id": 3, "do": "fault"}]
     text = b"".join(json.dumps(each).encode() + b"\n" for each in sent)
@@ -154,7 +157,7 @@ def test_commands_are_carried_out_and_answered(ends):
 
 def test_the_end_brings_everything(ends):
     ours, theirs = ends
-    control = FakeControl(findings=1_000)
+    control: Any = FakeControl(findings=1_000)
     side = ProgramSide(control, ours)
     theirs.settimeout(5)
     import threading

@@ -83,7 +83,7 @@ def test_equal_languages_give_equal_automata(seed: int) -> None:
     # Each state three times over, in any order, and each step to any of the three.
     places = list(range(3 * len(small)))
     dice.shuffle(places)
-    rows = [()] * len(places)
+    rows: list[tuple[int, ...]] = [()] * len(places)
     for state, row in enumerate(small.transitions):
         for copy in range(3):
             rows[places[3 * state + copy]] = tuple(places[3 * target + dice.randrange(3)] for target in row)

@@ -112,6 +112,7 @@ def test_the_c_core_refuses_what_is_no_automaton(bad: Any) -> None:
 @native
 def test_the_c_core_refuses_other_types() -> None:
     made: Any = NATIVE
+    bad: tuple[Any, ...]
     for bad in (
         (0, (("a",),), frozenset()),
         ("a", ((0,),), frozenset()),

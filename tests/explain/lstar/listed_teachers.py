@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from explain.automata_oracle import random_automaton
 from lawful.explain.automata import Automaton, equivalent
@@ -90,7 +91,7 @@ class Listed(ExecutionSource):
 
 def random_executions(dice: random.Random, letters: int, most: int = 25, longest: int = 6) -> list[Execution]:
     """Executions of which none has the same word and outcome as another; a word may both fail and pass."""
-    found = {}
+    found: dict[Any, Execution] = {}
     for _ in range(dice.randint(0, most)):
         word = tuple(dice.randrange(letters) for _ in range(dice.randint(0, longest)))
         failed = dice.random() < 0.5

@@ -65,7 +65,7 @@ def test_a_regular_language(learner: type[AutomatonLearner], seed: int, which: s
     assert found == minimise(target) == learning.best
     assert len(teacher.asked) == len(set(teacher.asked)) == learning.counts.membership_worked
     assert learning.counts.conjectures_worked == teacher.counts.conjectures
-    peers = {TableLearner: run_Lstar, TreeLearner: run_KV}
+    peers: dict[Any, Any] = {TableLearner: run_Lstar, TreeLearner: run_KV}
     letters, system = list(range(len(target.labels))), Stepping(target)
     theirs = peers[learner](letters, system, Comparing(letters, system), "dfa", print_level=0)
     assert from_aalpy(theirs, target.labels) == found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ EXECUTIONS = [
 ]
 
 
-def taught(executions: list[Execution], letters: int, length: int, **options: bool) -> ExecutionsTeacher:
+def taught(executions: list[Execution], letters: int, length: int, **options: Any) -> ExecutionsTeacher:
     teacher = ExecutionsTeacher(Listed(letters, executions), **options)
     teacher.bound(Bounds(1, length))
     return teacher
@@ -35,7 +36,7 @@ def test_three_answers() -> None:
     for word in ((4,), (0, 4), (0, 1, 4), (0, 2, 3, 4)):
         assert teacher.member(word) is MembershipAnswer.NO
     assert teacher.member((0, 2)) is teacher.member((0, 1)) is MembershipAnswer.NO
-    for word in ((1, 4), (0, 1, 1, 4), (0, 0), (0, 2, 4, 4), ()):
+    for word in ((1, 4), (0, 1, 1, 4), (0, 0), (0, 2, 4, 4), ()):  # type: ignore[assignment]
         assert teacher.member(word) is MembershipAnswer.NEVER
     assert teacher.counts.membership == 13 and teacher.counts.executions == 4
 

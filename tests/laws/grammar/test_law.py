@@ -186,7 +186,7 @@ def test_each_group_has_its_own_state() -> None:
     assert law.check([*mixed, closed("y", group="one"), closed("x", group=1)]).accepted
     assert law.check([*mixed, closed("x", group="one")]).rejected_at == 5
     # Ids are numbers or texts; other ids differ if their JSON texts differ.
-    assert law.check([opened(group=[1]), opened(group=[2]), closed(group=[1]), closed(group=[2])]).accepted  # type: ignore[arg-type]
+    assert law.check([opened(group=[1]), opened(group=[2]), closed(group=[1]), closed(group=[2])]).accepted
 
 
 # -- values ---------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not hasattr(core.native, "GrammarTables"), reaso
 
 SPOILED: list[dict[str, Any]] = [{"group": "H"}, {"name": "Thing.e"}, {"reply": True}, {"groupId": [1]}, {"event": 1}]
 ABSENT: Any = object()
-VALUES = [0, 1, -7, 2**61, 2**62, -(2**63), 2**70, 1.0, 0.5, float("nan"), True, False, None, "a", "ä", ""]
+VALUES: list[Any] = [0, 1, -7, 2**61, 2**62, -(2**63), 2**70, 1.0, 0.5, float("nan"), True, False, None, "a", "ä", ""]
 VALUES += [[], [1], [[1]], {}, {"name": "a"}, {"name": [1.0]}, ABSENT]
 CONDITIONS = [
     *(f"m.x {op} m.y" for op in ("==", "!=", "<", "<=", ">", ">=", "&&", "||")),
@@ -72,12 +72,16 @@ def test_values_of_all_kinds(condition: str) -> None:
     )
     for x, y in itertools.product(VALUES, VALUES):
         args = list(itertools.takewhile(lambda value: value is not ABSENT, (x, y)))
-        message = {"event": "send", "name": "A.m", "args": args, "targetId": 1}
-        reply = {"event": "receive", "name": "A.m", "reply": True, "callId": 1}
+        message: dict[str, Any] = {"event": "send", "name": "A.m", "args": args, "targetId": 1}
+        reply: dict[str, Any] = {"event": "receive", "name": "A.m", "reply": True, "callId": 1}
         if y is not ABSENT:
             message |= {"kwargs": {"x": y}, "kwargIds": {"x": None}, "time": y}
             reply |= {"res": y, "resultId": x if x is not ABSENT else None}
-        trace = [message, reply, {"event": "send", "name": "A.n", "args": [x] if x is not ABSENT else "none"}]
+        trace: list[dict[str, Any]] = [
+            message,
+            reply,
+            {"event": "send", "name": "A.n", "args": [x] if x is not ABSENT else "none"},
+        ]
         (python, native), warned = machines(law)
         for number in range(3):
             assert python.feed(trace, number, True) == native.feed(trace, number, True)

@@ -72,8 +72,8 @@ def test_the_random_traces_show_all_sides() -> None:
             if trace:
                 seen[law.regular, "event" if isinstance(at, int) else at] += 1
     for regular in (True, False):
-        for at in ("event", "end", None):
-            assert seen[regular, at] > 10, seen
+        for place in ("event", "end", None):
+            assert seen[regular, place] > 10, seen
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -168,7 +168,7 @@ def test_a_module_is_a_group(seen: Any, tmp_path: Any, monkeypatch: pytest.Monke
     """
 
     def program() -> None:
-        import network_of_test
+        import network_of_test  # type: ignore[import-not-found]
 
         network_of_test.connect("here")
 
@@ -509,7 +509,7 @@ def test_the_violating_call_of_a_coroutine_raises_where_it_is_called() -> None:
     class Careless(Agent):
         async def later(self, sum: int) -> int:
             try:
-                self.bank.pay(sum)
+                self.bank.pay(sum)  # type: ignore[unused-coroutine]
             except lawful.Violation:
                 made.append("nothing")
             return 0

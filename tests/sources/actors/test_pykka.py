@@ -25,7 +25,7 @@ T ::= deliver {assert deliver.what == T.what;} S
 """
 
 
-class Shop(pykka.ThreadingActor):  # type: ignore[misc]
+class Shop(pykka.ThreadingActor):  # type: ignore[misc, name-defined]
     def __init__(self, wrong: str = "") -> None:
         super().__init__()
         self.wrong = wrong
@@ -44,7 +44,7 @@ class Shop(pykka.ThreadingActor):  # type: ignore[misc]
         return self.buy(message["who"], message["what"])
 
 
-class Customer(pykka.ThreadingActor):  # type: ignore[misc]
+class Customer(pykka.ThreadingActor):  # type: ignore[misc, name-defined]
     def __init__(self, shop: Any) -> None:
         super().__init__()
         self.shop = shop

@@ -335,7 +335,8 @@ def test_a_cancelled_task_leaves_nothing_behind(seen: Any) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_random_programs_are_seen_as_they_tell_themselves(seen: Any, seed: int) -> None:
     """Nodes send each other numbered messages in a random order; each notes what it sends when it does."""
-    dice, log = random.Random(seed), []
+    dice = random.Random(seed)
+    log: list[Any] = []
 
     class Node:
         def __init__(self, name: str) -> None:

@@ -568,7 +568,7 @@ def test_numbers_are_those_of_the_moment(program: ModuleType) -> None:
     """Arguments of a call whose end is reported after its beginning was delivered."""
     events: list[dict[str, Any]] = []
     tracer = tracer_of_values(program, events.extend, flush_at=1 << 40)
-    program.flush = tracer.flush
+    program.flush = tracer.flush  # type: ignore[attr-defined]
     tracer.start()
     try:
         for number in range(20):

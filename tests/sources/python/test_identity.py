@@ -121,7 +121,7 @@ def test_cycles_held_from_outside_stay() -> None:
         __slots__ = ("children", "parent")
 
     def node(parent: Any) -> Any:
-        made = Node()
+        made: Any = Node()
         made.parent, made.children = parent, []
         if parent is not None:
             parent.children.append(made)

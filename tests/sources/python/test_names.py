@@ -118,14 +118,14 @@ def test_the_name_of_a_function_leads_to_it(module: types.ModuleType) -> None:
         (object.__new__, "object.__new__"),
         (iter([]).__next__, "list_iterator.__next__"),
         (type(iter([])), "list_iterator"),
-        (type(n for n in ()), "generator"),
+        (type(n for n in ()), "generator"),  # type: ignore[var-annotated]
         (type(None), "NoneType"),
         (types.ModuleType, "module"),
         (types.FunctionType, "function"),
         (io.TextIOWrapper, "io.TextIOWrapper"),
         (io.TextIOWrapper.read, "io.TextIOWrapper.read"),
         (io.TextIOWrapper.__enter__, "io.IOBase.__enter__"),
-        (io.IOBase.__mro__[1].close, "io.IOBase.close"),
+        (io.IOBase.__mro__[1].close, "io.IOBase.close"),  # type: ignore[attr-defined]
         (sqlite3.connect, "sqlite3.connect"),
         (sqlite3.Connection.close, "sqlite3.Connection.close"),
         (threading.Lock, "threading.Lock"),
@@ -293,7 +293,7 @@ def trap(*args: object, **kwargs: object) -> Any:
 
 class HostileMeta(type):
     __getattribute__ = trap
-    __hash__ = trap  # type: ignore[assignment]
+    __hash__ = trap
     __eq__ = trap
     __instancecheck__ = trap
     __subclasscheck__ = trap
@@ -306,8 +306,8 @@ class Hostile(metaclass=HostileMeta):
     __hash__ = trap
     __eq__ = trap
     __bool__ = trap
-    __class__ = property(trap)  # type: ignore[assignment]
-    __dict__ = property(trap)  # type: ignore[assignment]
+    __class__ = property(trap)
+    __dict__ = property(trap)
     __call__ = trap
 
     def method(self) -> None: ...
@@ -315,7 +315,7 @@ class Hostile(metaclass=HostileMeta):
 
 class Text(str):
     __eq__ = trap
-    __hash__ = trap  # type: ignore[assignment]
+    __hash__ = trap
     __str__ = trap
     __add__ = trap
     __format__ = trap
@@ -337,7 +337,7 @@ def test_nothing_of_a_hostile_object_runs(monkeypatch: pytest.MonkeyPatch) -> No
     method = type.__getattribute__(Hostile, "__dict__")["method"]
     assert names.function_name(types.MethodType(method, hostile)) == f"{HERE}.Hostile.method"
     assert list(names.methods(hostile)) == []
-    monkeypatch.setitem(sys.modules, "hostile_module", hostile)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "hostile_module", hostile)
     monkeypatch.setitem(sys.modules, "trap_module", TrapModule("trap_module"))
     assert name_resolution.resolve("hostile_module.x") is None
     assert name_resolution.resolve("trap_module.x") is None

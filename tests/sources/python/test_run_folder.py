@@ -93,7 +93,7 @@ def test_one_may_be_killed_before_it_is_known(tmp_path: Path) -> None:
 
 
 def test_traces_are_merged_by_time_and_keep_their_order(tmp_path: Path) -> None:
-    first = [{"time": 1.0, "n": 1}, {"time": 3.0, "n": 2}, {"n": 3}, {"time": 2.9, "n": 4}]
+    first: list[dict[str, float]] = [{"time": 1.0, "n": 1}, {"time": 3.0, "n": 2}, {"n": 3}, {"time": 2.9, "n": 4}]
     second = [{"time": 2.0, "n": 5}, {"time": 3.0, "n": 6}]
     paths = []
     for number, part in enumerate((first, second)):

@@ -268,7 +268,7 @@ def test_wrong_access() -> None:
 
 
 def test_one_pattern_may_stand_alone() -> None:
-    assert Scope(calls="sqlite3").calls == ("sqlite3",)  # type: ignore[arg-type]
+    assert Scope(calls="sqlite3").calls == ("sqlite3",)
 
 
 def test_a_scope_can_be_sent_to_another_process(project: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_program_that_forks_asks_for_no_files(core: str, tmp_path: Path) -> No
 
 
 def test_signals_are_kept_from_a_thread() -> None:
-    inherited: list[set[signal.Signals]] = []
+    inherited: list[set[int | signal.Signals]] = []
 
     def work() -> None:
         flusher.block_signals()

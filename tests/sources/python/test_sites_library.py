@@ -58,7 +58,7 @@ def depths(code: CodeType) -> dict[int, int]:
     known: dict[int, int] = {}
     # Up to 3.12 `dis` leaves out what is sent to a generator to start it.
     ways = [(0, int(generator and sys.version_info < (3, 13)))]
-    handled = [(entry.target, entry.depth + 1 + entry.lasti) for entry in bytecode.exception_entries]
+    handled = [(entry.target, entry.depth + 1 + entry.lasti) for entry in bytecode.exception_entries]  # type: ignore[attr-defined]
     while ways or handled:
         offset, depth = ways.pop() if ways else handled.pop()
         while True:

@@ -70,7 +70,7 @@ class Matcher:
             return isinstance(found, int)
         if expected not in self.labels and found in self.labels.values():
             return False
-        return self.labels.setdefault(expected, found) == found
+        return bool(self.labels.setdefault(expected, found) == found)
 
     def event(self, expected: Expected, found: Event) -> bool:
         return set(expected) == set(found) and all(self.same(expected[k], found[k], k in _ID_KEYS) for k in expected)

@@ -374,7 +374,7 @@ def test_everything_is_handed_over_before_the_process_ends(make: Make, prog: Run
     tracer = make(events.extend, calls={"prog.leave": PRE | Want.EXIT}, own={"prog.Thing.f": PRE})
     tracer.start()
     module = prog(COUNT + "def leave(code):\n    ended(code)\ndef main():\n    work(2)\n    leave(3)\n")
-    module.ended = lambda code: handed.append(len(events))
+    module.ended = lambda code: handed.append(len(events))  # type: ignore[attr-defined]
     module.main()
     tracer.stop()
     assert handed == [3]
@@ -613,7 +613,7 @@ def test_a_trace_function_sees_the_same(make: Make, prog: Run) -> None:
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python lacks sys.monitoring")
 def test_another_tool_of_monitoring(make: Make, prog: Run) -> None:
     seen: list[str] = []
-    monitoring = sys.monitoring
+    monitoring = sys.monitoring  # type: ignore[attr-defined]
     events: list[Event] = []
     module = prog(COUNT)
 

@@ -196,14 +196,14 @@ for n in range(3):
 
     hands, _, tracer = run(source, {"prog.f": ON_CALL}, deliver=deliver, synchronous=True)
     module = sys.modules["prog"]
-    assert module.done == [0, 2] and module.refused == [(1, "Refused")]  # type: ignore[attr-defined]
+    assert module.done == [0, 2] and module.refused == [(1, "Refused")]
     assert tracer.fault is None and len(hands.begun) == 3
 
 
 def test_a_fault_of_ours_ends_the_watching_and_not_the_program(run: Run) -> None:
     source = "done = []\ndef f(n):\n    done.append(n)\nf(1)\nf(2)\n"
     hands, events, tracer = run(source, {"prog.f": ON_CALL}, fails=True)
-    assert sys.modules["prog"].done == [1, 2]  # type: ignore[attr-defined]
+    assert sys.modules["prog"].done == [1, 2]
     assert isinstance(tracer.fault, ZeroDivisionError)
     assert events == [] and hands.begun == []
 
@@ -255,12 +255,12 @@ for thread in threads:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        CallHandler.on_call = on_call  # type: ignore[method-assign, assignment]
+        CallHandler.on_call = on_call  # type: ignore[method-assign]
         run(source, {"prog.f": ON_CALL}, deliver=deliver, synchronous=True)
     finally:
         CallHandler.on_call = monkey  # type: ignore[method-assign]
         sys.setswitchinterval(before)
-    assert sys.modules["prog"].wrong == []  # type: ignore[attr-defined]
+    assert sys.modules["prog"].wrong == []
 
 
 def test_nothing_is_left_behind(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,7 +170,7 @@ def use():
     module.use()
     tracer.stop()
     assert not hasattr(module.Slots, "__del__")
-    assert [type(x) for x in ([], (1,), {}, bytearray())] == [list, tuple, dict, bytearray]
+    assert [type(x) for x in ([], (1,), {}, bytearray())] == [list, tuple, dict, bytearray]  # type: ignore[var-annotated]
     module.use()
 
 

@@ -76,7 +76,7 @@ def test_c_functions(name: str, function: Any, receiver: type | None) -> None:
 
 def test_the_receiver_of_c_functions() -> None:
     wanted = watched("list.append", "len", "str.maketrans", "dict.fromkeys")
-    found = [wanted.callee(each, None) for each in (list.append, [].append, len, str.maketrans, dict.fromkeys)]
+    found = [wanted.callee(each, None) for each in (list.append, [].append, len, str.maketrans, dict.fromkeys)]  # type: ignore[var-annotated]
     assert [each is not None and bool(each.wants & Want.RECEIVER) for each in found] == [True, True, False, False, True]
 
 

@@ -27,7 +27,7 @@ def trap(*args: object, **kwargs: object) -> Any:
 
 class HostileMeta(type):
     __getattribute__ = trap
-    __hash__ = trap  # type: ignore[assignment]
+    __hash__ = trap
     __eq__ = trap
     __instancecheck__ = trap
     __subclasscheck__ = trap
@@ -42,7 +42,7 @@ def hostile_class() -> Any:
         __hash__ = trap
         __eq__ = trap
         __bool__ = trap
-        __class__ = property(trap)  # type: ignore[assignment]
+        __class__ = property(trap)
         __call__ = trap
 
         def method(self) -> None: ...

@@ -53,7 +53,7 @@ class Compiled:
     def shortest(self) -> int:
         return 1
 
-    def executions(self, bounds: Bounds, limits: Limits) -> list[Execution]:  # type: ignore[override]
+    def executions(self, bounds: Bounds, limits: Limits) -> list[Execution]:
         return [
             Execution(spelled(self.alphabet, word, failed) or (), failed)
             for failed, found in ((True, self.found.failing), (False, self.found.passing))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,7 +155,7 @@ def test_the_function_itself_is_a_target() -> None:
         ({"way": "guess"}, "explain-way"),
     ],
 )
-def test_inputs_that_cannot_be_had(tmp_path: Path, options: dict[str, object], slug: str) -> None:
+def test_inputs_that_cannot_be_had(tmp_path: Path, options: dict[str, Any], slug: str) -> None:
     with pytest.raises(LawfulError) as caught:
         examples(tmp_path, "two", **options)
     assert caught.value.slug == slug

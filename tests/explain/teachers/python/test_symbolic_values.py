@@ -37,7 +37,7 @@ def explore(program: Callable[..., Any], leaves: str, bound: int = 3, *, small: 
         try:
             result: Any = program(*built(paths))
             if type(result).__name__.startswith("Symbolic"):
-                result = paths.value(+result.term) if result.__class__ is int else bool(result)
+                result = paths.value(+result.term) if result.__class__ is int else bool(result)  # type: ignore[attr-defined]
         except OutOfBounds:
             pass
         except Exception as error:

@@ -168,14 +168,14 @@ def test_other_types_are_refused(annotation: Any) -> None:
 
 
 def test_parameters() -> None:
-    def kinds(a: int, /, b: bool, c=3, *more: bool, d: int = 1, e=2, **rest: int) -> None:  # type: ignore[no-untyped-def]
+    def kinds(a: int, /, b: bool, c=3, *more: bool, d: int = 1, e=2, **rest: int) -> None:
         pass
 
     found = parameters(kinds, "kinds")
     assert [each.name for each in found] == ["a", "b", "d"]
     assert arguments(found, [1, True, 5]) == ([1, True], {"d": 5})
 
-    def between(a=1, b: int = 2, *more: bool) -> None:  # type: ignore[no-untyped-def]
+    def between(a=1, b: int = 2, *more: bool) -> None:
         pass
 
     found = parameters(between, "between")
@@ -187,7 +187,7 @@ def test_parameters() -> None:
     [only] = parameters(star, "star")
     assert only.annotation == tuple[bool, ...] and arguments([only], [(True, False)]) == ([True, False], {})
 
-    def unknown(a) -> None:  # type: ignore[no-untyped-def]
+    def unknown(a) -> None:
         pass
 
     with pytest.raises(LawfulError) as caught:

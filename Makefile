@@ -39,7 +39,8 @@ SAME_ON_BOTH = tests/benchmarks tests/events tests/oracle tests/test_docs.py tes
 	tests/learning/test_window.py tests/reports tests/examples tests/web tests/explain \
 	tests/cli/test_confidence.py tests/cli/test_diagram.py tests/cli/test_formats.py tests/cli/test_baseline.py \
 	tests/cli/test_explain.py tests/cli/test_diff.py tests/cli/test_merge.py tests/cli/test_laws_catalogue.py \
-	tests/test_docs_python.py tests/test_docs_catalog.py tests/test_docs_slugs.py
+	tests/test_docs_python.py tests/test_docs_catalog.py tests/test_docs_slugs.py \
+	tests/test_docs_errors.py tests/test_docs_api.py
 
 demo: venv ## see what Lawful does
 	@tools/demo.sh
@@ -79,7 +80,8 @@ screenshots: venv ## make the pictures in the documentation anew, from real runs
 	tools/get-browser
 	$(BIN)/python tools/screenshots.py
 
-docs: venv ## look for dead links in the documentation
+docs: venv ## write the reference of the Python API, and look for dead links in the documentation
+	$(BIN)/python tools/make_api.py
 	$(BIN)/python tools/check_docs.py
 
 site: ## build the documentation as a site into build/site

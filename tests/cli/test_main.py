@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -301,3 +302,18 @@ def test_the_shell_is_given_the_commands() -> None:
         line.partition(",")[2].partition("\t")[0] for line in done.stdout.splitlines() if line.startswith("plain")
     ]
     assert offered == ["check", "confidence", "completion"]
+
+
+def options(command: click.Command) -> Iterator[click.Option]:
+    """All options of a command and its subcommands."""
+    yield from (param for param in command.params if isinstance(param, click.Option) and not param.hidden)
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            yield from options(each)
+
+
+@pytest.mark.parametrize("entry", cli.COMMANDS, ids=lambda entry: entry.name)
+def test_every_option_has_a_sentence(entry: cli.CommandEntry) -> None:
+    for option in options(importlib.import_module(entry.module).command):
+        text = option.help or ""
+        assert re.match(r"[A-Z][a-z]+ ", text) and re.search(r"[.)]($|  \[default: )", text), (option.opts, text)

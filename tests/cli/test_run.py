@@ -327,4 +327,4 @@ def test_a_fault_in_the_report_is_told(folder: Path) -> None:
     command = [sys.executable, "spoiled.py", "run", "--law", "law.rml", "use.py"]
     done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("closed\n", 1)
-    assert done.stderr.startswith("lawful: a fault in Lawful, after the program's end: TypeError")
+    assert done.stderr.startswith("lawful: an internal error in Lawful, after the program's end: TypeError")

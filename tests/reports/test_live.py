@@ -98,7 +98,7 @@ def test_nothing_found() -> None:
 def test_what_went_wrong_is_said(folder: Path) -> None:
     run = a_run()
     run.processes, run.dropped, run.log.omitted = 3, 1200, 1
-    run.errors.append("a fault in Lawful: ValueError: \x1b[31m")
+    run.errors.append("an internal error in Lawful: ValueError: \x1b[31m")
     run.warn("law.rml: a guard over text")
     assert_gold(render_text(run, folder=folder).rpartition("\n\n")[2], GOLD / "live_remarks.txt")
 

@@ -35,7 +35,7 @@ A report of the name run, check or learn is ./run.
 
 @click.group(name="baseline", no_args_is_help=True, epilog=_EXAMPLES, context_settings=NARROW)
 def command() -> None:
-    """Write down which findings are known: `--baseline FILE` hides them."""
+    """Record which findings are known: `--baseline FILE` hides them."""
 
 
 class _Update(click.Command):
@@ -57,7 +57,7 @@ class _Update(click.Command):
     "path",
     metavar="FILE",
     type=FILE,
-    help=f"The baseline.  [default: that of pyproject.toml, or {config.BASELINE} beside it]",
+    help=f"Write this baseline.  [default: that of pyproject.toml, or {config.BASELINE} beside it]",
 )
 @click.option("--add", is_flag=True, help="Keep what is in the baseline already, and add to it.")
 def update(reports: tuple[str, ...], path: str | None, add: bool) -> None:

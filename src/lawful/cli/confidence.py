@@ -43,18 +43,18 @@ class Answer(NamedTuple):
 
 # Numbers are texts here, so that all errors look the same.
 @click.group(name="confidence", invoke_without_command=True, epilog=_EXAMPLES, context_settings=NARROW)
-@click.option("--error-rate", "--epsilon", "epsilon", metavar="RATE", help="The share of objects that may break a law.")
-@click.option("--confidence", "confidence", metavar="SHARE", help="How sure one wants to be: 0.99999.")
-@click.option("--delta", metavar="SHARE", help="What confidence lacks to 1, in its place: 1e-5.")
-@click.option("--samples", metavar="N", help="Lives of objects that were followed to their end.")
-@click.option("--violations", metavar="N", help="Of these, those that broke the law.  [default: 0]")
+@click.option("--error-rate", "--epsilon", "epsilon", metavar="RATE", help="Set the share of violating objects.")
+@click.option("--confidence", "confidence", metavar="SHARE", help="Set how sure to be: 0.99999.")
+@click.option("--delta", metavar="SHARE", help="Set 1 - confidence instead: 1e-5.")
+@click.option("--samples", metavar="N", help="Set how many objects were followed to their end.")
+@click.option("--violations", metavar="N", help="Set how many of these broke the law.  [default: 0]")
 @click.option(
     "--plot",
     metavar="[FILE.svg]",
     is_flag=False,
     flag_value=_IN_TERMINAL,
     type=FILE,
-    help="Draw it against the number of samples, in the terminal or into a file.",
+    help="Draw the answer against the number of samples, in the terminal or into a file.",
 )
 @text_or_json
 @click.pass_context
@@ -69,7 +69,7 @@ def command(
     plot: str | None,
     form: Literal["text", "json"],
 ) -> None:
-    """Tell what samples say about the error rate of all objects.
+    """Compute what samples say about the error rate of all objects.
 
     Of error rate, confidence and samples, give two: the third is printed. With `--violations` they are for
     samples of which so many broke the law, after Clopper and Pearson; the number of samples must then have
@@ -109,7 +109,14 @@ def command(
 
 @command.command(name="policy", context_settings=NARROW)
 @click.argument("policy", metavar="NAME|FILE")
-@click.option("--format", "form", type=click.Choice(["text", "dot", "mermaid"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "dot", "mermaid"]),
+    default="text",
+    show_default=True,
+    help="Choose the format.",
+)
 def policy_command(policy: str, form: Literal["text", "dot", "mermaid"]) -> None:
     """Show a sampling policy: one that comes with Lawful, or a file.
 

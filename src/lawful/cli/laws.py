@@ -130,8 +130,8 @@ def show(name: str, form: Literal["text", "json"]) -> None:
 
 @command.command(name="test", epilog=_TEST_EXAMPLES, context_settings=NARROW)
 @click.argument("words", metavar="[NAME...]", nargs=-1)
-@click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="How many programs run at once.")
-@click.option("--core", metavar="NAME", help="How to watch.  [default: the best there is]")
+@click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Run so many programs at once.")
+@click.option("--core", metavar="NAME", help="Choose the tracer.  [default: the fastest]")
 def test(words: tuple[str, ...], jobs: int | None, core: str | None) -> None:
     """Run the programs of laws on this interpreter: one keeps its law, the other breaks it where it says.
 
@@ -156,7 +156,7 @@ def test(words: tuple[str, ...], jobs: int | None, core: str | None) -> None:
 
 @command.command(name="new", epilog=_NEW_EXAMPLES, context_settings=NARROW)
 @click.argument("name", metavar="NAME")
-@click.option("--folder", metavar="DIR", default=law_search.FOLDER, show_default=True, help="Where to put it.")
+@click.option("--folder", metavar="DIR", default=law_search.FOLDER, show_default=True, help="Put the law there.")
 def new(name: str, folder: str) -> None:
     """Begin a law of your own: a template with its facts, a program that keeps it and one that breaks it.
 
@@ -185,14 +185,14 @@ def new(name: str, folder: str) -> None:
 @text_or_json
 @click.option("--dot", "as_dot", is_flag=True, help="Only draw the automaton, for Graphviz.")
 @click.option("--mermaid", "as_mermaid", is_flag=True, help="Only draw the automaton, for Markdown.")
-@click.option("--with-failures", is_flag=True, help="Draw also the steps that break the law.")
+@click.option("--with-failures", is_flag=True, help="Also draw the steps that break the law.")
 @click.option(
     "--max-states",
     metavar="N",
     type=click.IntRange(min=1),
     default=MOST_STATES,
     show_default=True,
-    help="How many states an automaton may have.",
+    help="Stop at so many states.",
 )
 def explain(
     path: str,

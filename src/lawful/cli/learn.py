@@ -97,7 +97,7 @@ def merge(out: str, stores: tuple[str, ...]) -> None:
 @click.option("--moves", is_flag=True, help="Show what the tuner did.")
 @reporting.report_options("standard output")
 @skip_bad_lines
-@click.option("--no-progress", is_flag=True, help="Show no progress bar.")
+@click.option("--no-progress", is_flag=True, help="Do not show a progress bar.")
 def command(
     traces: tuple[str, ...],
     all_rules: bool,

@@ -26,7 +26,7 @@ Examples:
 # Paths are `readable=False`, which only turns click's own check off: our errors say more.
 @click.command(name="locality", epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=FILE)
-@click.option("--window", metavar="N", type=int, help="The window to look at.  [default: 25]")
+@click.option("--window", metavar="N", type=int, help="Measure a window of N events.  [default: 25]")
 @click.option(
     "--join",
     "joins",
@@ -37,7 +37,7 @@ Examples:
 @text_or_json
 @click.option("--output", metavar="FILE", type=FILE, help="Write the report there. `-` is standard output.")
 @skip_bad_lines
-@click.option("--no-progress", is_flag=True, help="Show no progress bar.")
+@click.option("--no-progress", is_flag=True, help="Do not show a progress bar.")
 def command(
     traces: tuple[str, ...],
     window: int | None,
@@ -47,7 +47,7 @@ def command(
     skip_bad: bool,
     no_progress: bool,
 ) -> None:
-    """Tell how near to each other the events of one object are.
+    """Measure how near to each other the events of one object are.
 
     Distances are between successive events of an object, in events that `lawful learn` takes in. Shown are the shares
     of pairs that windows of several sizes see, a histogram, the classes whose pairs a window sees all, the tenths

@@ -34,19 +34,19 @@ class CommandEntry(NamedTuple):
 
 # Here and not in the modules, so that `lawful --help` and shell completion import none of them.
 COMMANDS = (
-    CommandEntry("run", "lawful.cli.run", "Run a program under watch and judge what it does."),
-    CommandEntry("record", "lawful.cli.record", "Run a program under watch and write its trace."),
+    CommandEntry("run", "lawful.cli.run", "Run a program, check laws, and learn rules."),
+    CommandEntry("record", "lawful.cli.record", "Run a program and write its trace."),
     CommandEntry("check", "lawful.cli.check", "Check recorded or live traces against laws."),
     CommandEntry("learn", "lawful.cli.learn", "Learn rules from traces, and report what breaks them."),
-    CommandEntry("locality", "lawful.cli.locality", "Tell how near the events of one object are."),
-    CommandEntry("confidence", "lawful.cli.confidence", "Tell what samples say: how many, how sure, how few errors."),
+    CommandEntry("locality", "lawful.cli.locality", "Measure how near the events of one object are."),
+    CommandEntry("confidence", "lawful.cli.confidence", "Compute samples, confidence or error rate from the others."),
     CommandEntry("explain", "lawful.cli.explain", "Show all the ways in which a program fails."),
     CommandEntry("diff", "lawful.cli.diff", "Show what two versions of a program do differently."),
     CommandEntry("merge", "lawful.cli.merge", "Show what a merge does that its branches do not."),
     CommandEntry("trace", "lawful.cli.trace", "Look at a trace file, or convert it."),
-    CommandEntry("serve", "lawful.cli.serve", "Show a run that is over in a browser."),
+    CommandEntry("serve", "lawful.cli.serve", "Show a finished run in a browser."),
     CommandEntry("oracle", "lawful.cli.oracle", "Answer events of any program with verdicts, over the network."),
-    CommandEntry("baseline", "lawful.cli.baseline", "Write down which findings are known."),
+    CommandEntry("baseline", "lawful.cli.baseline", "Record which findings are known."),
     CommandEntry("laws", "lawful.cli.laws", "List, show, test, begin, explain and draw laws."),
     CommandEntry("completion", "lawful.cli.completion", "Print the completion script for a shell."),
 )
@@ -113,7 +113,7 @@ Examples:
 
 \b
 Exit code: 0, nothing found; 1, a law was broken; 2, bad usage or bad input.
-`lawful COMMAND --help` tells more about a command.
+`lawful COMMAND --help` shows the options of a command.
 """
 
 
@@ -234,8 +234,8 @@ def _internal(error: Exception) -> str:
     text = LawfulError(
         "internal",
         f"{type(error).__name__}: {error}",
-        hint="this is a fault in Lawful, not in your input: please report it, with the command and the traceback\n"
-        "        that it prints when LAWFUL_DEBUG=1 is set",
+        hint="this is a bug in Lawful, not in your input: please report it, with the command and the traceback\n"
+        "        that LAWFUL_DEBUG=1 shows",
     ).render()
     if os.environ.get("LAWFUL_DEBUG") == "1":
         import traceback

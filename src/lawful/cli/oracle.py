@@ -26,29 +26,29 @@ Examples:
 @click.command(name="oracle", epilog=_EXAMPLES, context_settings=NARROW)
 @click.argument("laws", metavar="LAW...", nargs=-1, type=FILE)
 @server_options.address_options
-@click.option("--key", metavar="FIELD", help="A state for each value of this field, not for each connection.")
+@click.option("--key", metavar="FIELD", help="Keep a state for each value of this field, not for each connection.")
 @click.option(
     "--answer",
     "answer_format",
     type=click.Choice(["verdict", "error"]),
     default="verdict",
     show_default=True,
-    help="The event with its `verdict` in it, or {error, event, verdict}.",
+    help="Answer with the event and its `verdict` in it, or {error, event, verdict}.",
 )
 @click.option(
     "--go-on", is_flag=True, help="After a violation, go on as if that event had not come.  [default: it stays false]"
 )
 @click.option(
     "--max-message", metavar="BYTES", type=click.IntRange(min=2), default=1_000_000, show_default=True,
-    help="How large a message may be.",
+    help="Refuse larger messages.",
 )  # fmt: skip
 @click.option(
     "--max-connections", metavar="N", type=click.IntRange(min=1), default=100, show_default=True,
-    help="How many WebSocket connections there may be.",
+    help="Refuse more WebSocket connections.",
 )  # fmt: skip
 @click.option(
     "--max-states", metavar="N", type=click.IntRange(min=1), default=100_000, show_default=True,
-    help="How many keys, or streams, there may be.",
+    help="Refuse more keys or streams.",
 )  # fmt: skip
 def command(
     laws: tuple[str, ...],

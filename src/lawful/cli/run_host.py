@@ -143,7 +143,7 @@ def _notify_internal_error(error: Exception) -> None:
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         notify(f"the report is not complete: {error.strerror}")
         return
-    notify(f"a fault in Lawful, after the program's end: {type(error).__name__}: {error}")
+    notify(f"an internal error in Lawful, after the program's end: {type(error).__name__}: {error}")
     notify("please report it, with what LAWFUL_DEBUG=1 prints")
     _show_traceback(error)
 

@@ -38,9 +38,7 @@ def command() -> None:
 
 @command.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=options.FILE)
-@click.option(
-    "--top", type=click.IntRange(min=0), default=20, show_default=True, help="How many names to list (0: all)."
-)
+@click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, help="List so many names (0: all).")
 @options.text_or_json
 @options.skip_bad_lines
 def info(files: tuple[str, ...], top: int, form: Literal["text", "json"], skip_bad: bool) -> None:
@@ -67,7 +65,16 @@ def info(files: tuple[str, ...], top: int, form: Literal["text", "json"], skip_b
 
 @command.command()
 @click.argument("file", metavar="FILE", type=options.FILE)
-@click.option("-n", "--lines", "count", type=click.IntRange(min=0), default=10, show_default=True, help="How many.")
+@click.option(
+    "-n",
+    "--lines",
+    "count",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Print N events.",
+)
 @options.skip_bad_lines
 def head(file: str, count: int, skip_bad: bool) -> None:
     """Print the first events of FILE, one JSON object per line."""
@@ -100,12 +107,12 @@ def _parse_where(ctx: click.Context, param: click.Parameter, values: tuple[str, 
     "--to",
     "form",
     type=click.Choice(get_args(Format)),
-    help="One object per line, one array, or indented objects. By default OUT's suffix says it: .json is an array.",
+    help="Write one object per line, one array, or indented objects. By default OUT's suffix decides.",
 )
 @click.option(
     "--compress",
     type=click.Choice(["none", "gz", "zst"]),
-    help="By default OUT's suffix says it: .gz, .zst.",
+    help="Compress OUT. By default its suffix decides: .gz, .zst.",
 )
 @click.option(
     "--where",

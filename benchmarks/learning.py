@@ -148,10 +148,10 @@ def from_memory(count: int, repetitions: int) -> Iterator[str]:
 def memory(events: int) -> Iterator[str]:
     """Event names by chance, pruned as the learner does it; the worst there is: everything happens near everything."""
     from lawful.learning.learner import Learner
-    from lawful.learning.parameters import Parameters
+    from lawful.learning.parameters import Learning
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    learner = Learner(Parameters())
+    learner = Learner(Learning())
     every = learner.parameters.tune_every
     for number in range(2_000):
         learner.numbering.word("func_pre", f"module.Class{number // 10}.method{number % 10}")

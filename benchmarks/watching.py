@@ -191,11 +191,11 @@ class Learning(Plain):
 
     def start(self) -> None:
         from lawful.engine.live_learning import LiveLearner
-        from lawful.learning.parameters import Parameters
+        from lawful.learning.parameters import Learning
         from lawful.sources.python import tracer_choice
         from lawful.sources.python.watch_planner import LawWatchPlanner
 
-        self.learner = LiveLearner(Parameters())
+        self.learner = LiveLearner(Learning())
         make: Callable[..., Any] = tracer_choice.choose().make
         self.tracer = make(LawWatchPlanner([], self.scope, learn=True), self.learner.feed, learner=self.learner)
         self.learner.start(self.tracer)

@@ -27,7 +27,7 @@ def watched_block() -> list[str | None]:
 
 
 def watched_function() -> Callable[[int], int]:
-    @lawful.watch(["std"], scope=lawful.Scope(calls=["json"]), learn=lawful.Parameters(window=50))
+    @lawful.watch(["std"], scope=lawful.Scope(calls=["json"]), learn=lawful.Learning(window=50))
     def double(number: int) -> int:
         return 2 * number
 
@@ -36,7 +36,7 @@ def watched_function() -> Callable[[int], int]:
 
 def sampled() -> list[str]:
     policy: lawful.Policy | None = None
-    law: lawful.Law = lawful.invariant("api_sample.Account", always="o.balance >= 0")
+    law: lawful.Law = lawful.invariants.invariant("api_sample.Account", always="o.balance >= 0")
     with lawful.watch([law], sampling=lawful.Sampling(confidence=0.9, error_rate=0.1, policy=policy)) as run:
         pass
     return [summary.class_name for summary in run.confidence]

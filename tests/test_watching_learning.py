@@ -57,7 +57,7 @@ def messages(findings: list[Finding]) -> list[str]:
     return [finding.anomaly.message for finding in findings if finding.anomaly is not None]
 
 
-@pytest.mark.parametrize("learn", [True, {"window": 30}, lawful.Parameters(window=30)])
+@pytest.mark.parametrize("learn", [True, {"window": 30}, lawful.Learning(window=30)])
 def test_anomalies_are_findings_when_the_block_is_over(learn: Any) -> None:
     told: list[Finding] = []
     with lawful.watch(learn=learn, scope=lawful.Scope(calls=["io"]), on_finding=told.append) as run:

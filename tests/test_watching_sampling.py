@@ -30,8 +30,8 @@ class Leaf(Node):
 
 
 NODE = f"{__name__}.Node"
-NEVER = lawful.invariant(NODE, always="o.rc >= 0", name="never")
-STEP = lawful.invariant(NODE, next="abs(new.rc - old.rc) <= 1", name="step")
+NEVER = lawful.invariants.invariant(NODE, always="o.rc >= 0", name="never")
+STEP = lawful.invariants.invariant(NODE, next="abs(new.rc - old.rc) <= 1", name="step")
 
 
 def use(rc: int = 0) -> None:
@@ -232,7 +232,7 @@ def test_a_watch_that_learns_samples_too() -> None:
 
 
 def test_a_field_that_nothing_writes_is_told_of_samples_too() -> None:
-    law = lawful.invariant(NODE, always="o.missing >= 0", name="wrong")
+    law = lawful.invariants.invariant(NODE, always="o.missing >= 0", name="wrong")
     with lawful.watch(
         [law], sampling=lawful.Sampling(confidence=0.9, error_rate=0.1), project=Path(__file__).parent
     ) as run:

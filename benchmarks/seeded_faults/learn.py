@@ -10,7 +10,7 @@ from lawful.engine.learner_setup import LearningHistory
 from lawful.events.reader import open_trace
 from lawful.learning.learned_json import anomaly_json
 from lawful.learning.learner import Learner
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.reports.sources import SourceLines
 
 
@@ -26,7 +26,7 @@ def main(trace, told):
     stores = {"teach": told["teach"]} if "teach" in told else told["stores"]
     learners, memories = {}, {}
     for name, path in stores.items():
-        learners[name] = Learner(Parameters(joins=joins, all_rules=path is not None))  # as the command does
+        learners[name] = Learner(Learning(joins=joins, all_rules=path is not None))  # as the command does
         if path is not None:
             memories[name] = LearningHistory(path, functions(told))
             memories[name].recall(learners[name])

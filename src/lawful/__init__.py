@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lawful.laws import grammar as grammar
     from lawful.laws import invariants as invariants
     from lawful.laws import rml as rml
-    from lawful.laws.invariants import invariant as invariant
     from lawful.laws.loader import load_law as load_law
     from lawful.laws.protocol import Expectation as Expectation
     from lawful.laws.protocol import Law as Law
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from lawful.laws.protocol import Outcome as Outcome
     from lawful.laws.protocol import Verdict as Verdict
     from lawful.learning.learner import Learner as Learner
-    from lawful.learning.parameters import Parameters as Parameters
+    from lawful.learning.parameters import Learning as Learning
     from lawful.learning.window_protocol import Anomaly as Anomaly
     from lawful.learning.window_protocol import Rule as Rule
     from lawful.sources.python.emitting import emit as emit
@@ -49,11 +48,10 @@ _HOMES = {
     "lawful.errors": "LawError LawfulError TraceError",
     "lawful.events.reader": "open_trace",
     "lawful.laws": "grammar invariants rml",
-    "lawful.laws.invariants": "invariant",
     "lawful.laws.loader": "load_law",
     "lawful.laws.protocol": "Expectation Law Monitor Outcome Verdict",
     "lawful.learning.learner": "Learner",
-    "lawful.learning.parameters": "Parameters",
+    "lawful.learning.parameters": "Learning",
     "lawful.learning.window_protocol": "Anomaly Rule",
     "lawful.sources.python.emitting": "emit",
     "lawful.sources.python.scope": "Scope",

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
     from lawful.learning.learner import Learner
-    from lawful.learning.parameters import Parameters
+    from lawful.learning.parameters import Learning
     from lawful.sources.python.scope import Scope
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 Laws = Iterable["str | os.PathLike[str] | Law"]
-Learn = Union[bool, Mapping[str, Any], "Parameters"]
+Learn = Union[bool, Mapping[str, Any], "Learning"]
 _CHOICES = ("report", "raise", "stop", "count")
 _MAX_SHOWN = 50  # findings in a notebook
 
@@ -303,7 +303,7 @@ def watch(
     watches what they can match, and what the `scope` names. Own code is the code in the `project` folder: by default
     that of the file that calls this.
 
-    `learn`: True, or parameters as `{"window": 50}` or `lawful.Parameters(window=50)`: learn rules, and report what
+    `learn`: True, or parameters as `{"window": 50}` or `lawful.Learning(window=50)`: learn rules, and report what
     breaks them. Without a scope, Lawful learns from the calls that own code makes to libraries. `run.learner` is the
     learner.
 
@@ -381,12 +381,12 @@ def _with_learner(settings: WatchSettings, learn: Learn) -> WatchSettings:
     if learn is False or learn is None:
         return settings
     from lawful.engine.learner_setup import widened
-    from lawful.learning.parameters import Parameters
+    from lawful.learning.parameters import Learning
 
-    if not isinstance(learn, bool | Parameters | Mapping):
-        hint = "it is True, or the parameters: a dict, or lawful.Parameters"
+    if not isinstance(learn, bool | Learning | Mapping):
+        hint = "it is True, or the parameters: a dict, or lawful.Learning"
         raise LawfulError("watch-option", f"learn is {learn!r:.60}", hint=hint)
-    parameters = learn if isinstance(learn, Parameters) else Parameters()
+    parameters = learn if isinstance(learn, Learning) else Learning()
     if isinstance(learn, Mapping):
         parameters = parameters.changed(**learn)
     return replace(settings, scope=widened(settings.scope), learn=parameters)

@@ -12,7 +12,7 @@ from lawful.engine.findings import Numbered
 from lawful.engine.run import LawRun
 
 Event = dict[str, Any]
-INVARIANT = lawful.invariant("app.A", always="o.x >= 0")
+INVARIANT = lawful.invariants.invariant("app.A", always="o.x >= 0")
 RML = lawful.rml.compile(
     "new(o) matches {event: 'new', name: 'app.A', targetId: o};\n"
     "use(o) matches {event: 'func_pre', name: 'app.A.use', targetId: o};\n"

@@ -18,7 +18,7 @@ from lawful.engine.control import change_laws
 from lawful.engine.session import Session
 from lawful.engine.watch_settings import WatchSettings
 from lawful.sources.python.scope import Scope
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 
 def pairs(name, cls):  # what is opened is closed, and opened no more than once
     return rml.compile(f'''
@@ -168,7 +168,7 @@ def test_a_law_that_is_removed_or_paused_sees_nothing(core, tmp_path):
 def test_learning_goes_on(core, tmp_path):
     program = """
         def main():
-            session = begin(learn=Parameters(), scope=Scope(public=('program',)), main='program')
+            session = begin(learn=Learning(), scope=Scope(public=('program',)), main='program')
             for _ in range(20):
                 a = A(); a.open(); a.close()
             session.tracer.flush()

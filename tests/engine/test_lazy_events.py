@@ -37,12 +37,12 @@ class Pot:
 
 POT = f"{__name__}.Pot"
 LAWS = [
-    lawful.invariant(POT, always="o.size >= 0", name="state"),
-    lawful.invariant(POT, next="abs(new.size - old.size) <= 2", name="transition"),
-    lawful.invariant(POT, always="args[0] != 3", on="called('pour')", name="call"),
-    lawful.invariant(POT, always="res > 0", on="returned('pour')", name="result"),
-    lawful.invariant(POT, when="raised('spill')", then="created()", within="1h", name="response"),
-    lawful.invariant(POT, always="len(o.note) < 4 and o.owner is None", name="values"),
+    lawful.invariants.invariant(POT, always="o.size >= 0", name="state"),
+    lawful.invariants.invariant(POT, next="abs(new.size - old.size) <= 2", name="transition"),
+    lawful.invariants.invariant(POT, always="args[0] != 3", on="called('pour')", name="call"),
+    lawful.invariants.invariant(POT, always="res > 0", on="returned('pour')", name="result"),
+    lawful.invariants.invariant(POT, when="raised('spill')", then="created()", within="1h", name="response"),
+    lawful.invariants.invariant(POT, always="len(o.note) < 4 and o.owner is None", name="values"),
 ]
 
 

@@ -21,7 +21,7 @@ from cli.hosted import ENVIRONMENT, LAWFUL, Result, hosted
 from lawful import core
 from lawful.engine.live_learning import LiveLearner
 from lawful.learning import templates
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from oracle import ocd
 
 needs_native = pytest.mark.skipif(not hasattr(core.native, "Window"), reason="the C core is not built, or not wanted")
@@ -38,7 +38,7 @@ class Tracer:
 
 def live(**parameters: Any) -> tuple[LiveLearner, Any]:
     """A learner and its window."""
-    made = LiveLearner(Parameters(**parameters))
+    made = LiveLearner(Learning(**parameters))
     made.start(Tracer())  # type: ignore[arg-type]
     return made, made.window
 
@@ -135,7 +135,7 @@ def test_ticks_are_those_of_the_same_events_offline() -> None:
     for name, line, id_ in trace:
         window.push(made.word("func_pre", name), made.site("app.py", line), id_)
     made.finish()
-    offline = LiveLearner(Parameters(**parameters))  # type: ignore[arg-type]
+    offline = LiveLearner(Learning(**parameters))  # type: ignore[arg-type]
     offline.feed(
         [
             {"event": "func_pre", "name": name, "targetId": id_, "file": "app.py", "line": line}

@@ -29,8 +29,8 @@ STEP = "step"
 
 def laws() -> list[Any]:
     return [
-        lawful.invariant(CLASS, always="o.rc >= 0", name=STATE),
-        lawful.invariant(CLASS, next="abs(new.rc - old.rc) <= 1", name=STEP),
+        lawful.invariants.invariant(CLASS, always="o.rc >= 0", name=STATE),
+        lawful.invariants.invariant(CLASS, next="abs(new.rc - old.rc) <= 1", name=STEP),
     ]
 
 
@@ -338,7 +338,7 @@ def test_a_law_whose_text_has_changed_begins_anew(tmp_path: Any) -> None:
     run = live_run(asked())
     _tracking(run, 1, 3)
     ConfidenceHistory(path, laws()).keep(confidence_of(run))
-    changed = [lawful.invariant(CLASS, always="o.rc >= 1", name=STATE), laws()[1]]
+    changed = [lawful.invariants.invariant(CLASS, always="o.rc >= 1", name=STATE), laws()[1]]
     again = LawRun(changed, tracking=SampleTracking(changed, asked()))
     ConfidenceHistory(path, changed).recall(confidence_of(again))
     (group,) = confidence_of(again).groups.values()
@@ -467,7 +467,7 @@ def test_odd_ids_disturb_nobody() -> None:
 
 
 def test_an_object_that_owes_something_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    law = lawful.invariant(CLASS, when="new.rc > 0", then="new.rc == 0", within="30s", name="leak")
+    law = lawful.invariants.invariant(CLASS, when="new.rc > 0", then="new.rc == 0", within="30s", name="leak")
     run = LawRun([law], tracking=SampleTracking([law], asked(error_rate=0.1, confidence=0.9)))
     confidence = confidence_of(run)
     (group,) = confidence.groups.values()

@@ -47,7 +47,7 @@ class FakeWatched:
 
 
 def made(policy: str = "off") -> tuple[TracerSampler, FakeTracer, FakeWatched]:
-    law = lawful.invariant("app.Node", always="o.rc >= 0", name="never")
+    law = lawful.invariants.invariant("app.Node", always="o.rc >= 0", name="never")
     sampler = TracerSampler(Demand(0.9, 0.1, policies.named(policy), 1), [law])
     tracer, watched = FakeTracer(), FakeWatched()
     sampler.attach(tracer, watched)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 from lawful.learning import exemptions, history_patterns, vocabulary
 from lawful.learning.history_patterns import IndexedHistory
 from lawful.learning.learner import Learner
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.window_protocol import Anomaly
 
 Event = dict[str, Any]
@@ -21,7 +21,7 @@ ODD = 7  # the one that differs
 
 def learned(history: Callable[[int], str], window: int = 5) -> Learner:
     """From objects, each with its own lines. A life is names; `+File` makes the object."""
-    learner = Learner(Parameters(window=window))
+    learner = Learner(Learning(window=window))
     for number in range(LIVES):
         learner.feed([event(name, number, 10 * number + at) for at, name in enumerate(history(number).split())])
     learner.finish()
@@ -110,7 +110,7 @@ def test_a_step_that_is_ended_is_no_end() -> None:
 
 def test_what_is_always_done_at_one_place_could_not_be_forgotten_at_others() -> None:
     def score(line: Callable[[int], int]) -> float:
-        learner = Learner(Parameters(window=5))
+        learner = Learner(Learning(window=5))
         for number in range(LIVES):
             learner.feed([event("F.read", number, 10 * number)])
             if number != ODD:
@@ -152,7 +152,7 @@ def test_what_begins_is_ended_though_the_life_goes_on() -> None:
 
 def test_what_no_life_is_without_is_only_late() -> None:
     """Of many lives that go through the same places only the first is kept, but what all of them have is known."""
-    learner = Learner(Parameters(window=5))
+    learner = Learner(Learning(window=5))
     for number in range(200):
         rest = [event("Other.work", 9999, 900)] * (40 if number == 150 else 0)
         learner.feed([event("F.open", number, 1), event("F.open", number, 1 + number % 50), *rest])
@@ -169,7 +169,7 @@ def random_lives(random: Random) -> dict[int, list[str]]:
 @pytest.mark.parametrize("seed", range(20))
 def test_what_ways_of_life_say_is_what_the_histories_say(seed: int) -> None:
     histories = random_lives(Random(seed))
-    learner = Learner(Parameters())
+    learner = Learner(Learning())
     for number, names in histories.items():
         learner.feed([event(name, number, 100 * number + at) for at, name in enumerate(names)])
     learner.finish()

@@ -16,7 +16,7 @@ from lawful.learning.export import chosen_histories, to_rml
 from lawful.learning.history_patterns import IndexedHistory
 from lawful.learning.history_rules import HistoryRules
 from lawful.learning.learner import Learner
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.store import Run, Store
 from lawful.learning.violation_kinds import Breach
 from lawful.learning.window_protocol import History, Rule, RuleState, Word
@@ -36,7 +36,7 @@ def histories(events: Sequence[Event]) -> dict[int, list[tuple[str, str]]]:
 
 
 def learned(events: Sequence[Event], **changes: Any) -> Learner:
-    learner = Learner(Parameters(**changes))
+    learner = Learner(Learning(**changes))
     learner.feed(list(events))
     learner.finish()
     return learner
@@ -234,14 +234,14 @@ def test_lives_of_other_runs_count_but_are_not_reported(tmp_path: Any) -> None:
         store.add([Run("one", 1, 5)], learner.parameters.templates, learner.shared_pairs(), learner.shared_histories())
         bare = learned(second, window=5)
         assert bare.anomalies() == [] or bare.anomalies()[0].rule.satisfied < 10
-        taught = Learner(Parameters(window=5))
+        taught = Learner(Learning(window=5))
         taught.remember(histories=store.histories())
         taught.feed(second)
         taught.finish()
         assert taught.anomalies()[0].message.endswith("in 29 of 30 lives; not at `app.py:70`")
         store.add([Run("two", 1, 5)], taught.parameters.templates, taught.shared_pairs(), taught.shared_histories())
         # What is known of the bad one is known, but it was another run.
-        later = Learner(Parameters(window=5))
+        later = Learner(Learning(window=5))
         later.remember(histories=store.histories())
         later.feed(files())
         later.finish()
@@ -278,7 +278,7 @@ def test_which_rules_are_in_a_law() -> None:
 
 
 def test_several_traces_have_objects_of_the_same_number() -> None:
-    learner = Learner(Parameters(window=5))
+    learner = Learner(Learning(window=5))
     for missing in (7, -1, 9):
         learner.feed(files(missing=missing))
         learner.next_trace()
@@ -301,7 +301,7 @@ class Thorough(HistoryRules):
 def test_what_is_not_looked_at_would_not_have_been_reported(seed: int) -> None:
     random = Random(seed)
     words = "P.open P.close P.__enter__ P.__exit__ P.is_set P.a P.b P.c P.release P.acquire".split()
-    learner = Learner(Parameters(window=3, thresholds={"ratio.enforce": random.choice((0.4, 0.6, 0.8, 0.9))}))
+    learner = Learner(Learning(window=3, thresholds={"ratio.enforce": random.choice((0.4, 0.6, 0.8, 0.9))}))
     for number in range(60):
         names = [name for name in words if random.random() < 0.6]
         if random.random() < 0.3:

@@ -18,7 +18,7 @@ from lawful import core
 from lawful.errors import LawfulError
 from lawful.learning import templates
 from lawful.learning.learner import Learner
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.window_protocol import Rule, RuleState, SharedPair, Site, Word, turned
 
 Event = dict[str, Any]
@@ -70,7 +70,7 @@ windows = st.sampled_from([0, 1, 2, 3, 5, 25])
 @pytest.mark.parametrize("which", ["", "python"])
 @given(trace=traces, window=windows)
 def test_all_rules_have_the_counts_of_algorithm_1(which: str, trace: list[Small], window: int) -> None:
-    learner = Learner(Parameters(window=window, all_rules=True, tune_every=7, core=which))
+    learner = Learner(Learning(window=window, all_rules=True, tune_every=7, core=which))
     learner.feed(events_of(trace))
     learner.finish()
     assert counted(learner.rules(all=True)) == literally(trace, window)
@@ -79,7 +79,7 @@ def test_all_rules_have_the_counts_of_algorithm_1(which: str, trace: list[Small]
 
 @given(trace=traces, window=windows)
 def test_objects_of_another_trace_are_others(trace: list[Small], window: int) -> None:
-    learner = Learner(Parameters(window=window, all_rules=True))
+    learner = Learner(Learning(window=window, all_rules=True))
     learner.feed(events_of(trace))
     learner.next_trace()
     learner.feed(events_of(trace))
@@ -117,7 +117,7 @@ def test_batches_make_no_difference(joins: tuple[str, ...]) -> None:
     events = events_of(program(1))
     answers = []
     for seed in range(5):
-        learner = Learner(Parameters(tune_every=100, budget=0, seed=3, joins=frozenset(joins)))
+        learner = Learner(Learning(tune_every=100, budget=0, seed=3, joins=frozenset(joins)))
         for batch in in_batches(events, seed):
             learner.feed(batch)
         at_ticks = [move.event for move in learner.moves]
@@ -133,7 +133,7 @@ def test_another_seed_makes_other_moves() -> None:
     events = events_of(program(1))
     moves = []
     for seed in (1, 1, 2):
-        learner = Learner(Parameters(tune_every=100, budget=0, seed=seed))
+        learner = Learner(Learning(tune_every=100, budget=0, seed=seed))
         learner.feed(events)
         moves.append(learner.moves)
     assert moves[0] == moves[1] != moves[2]
@@ -142,7 +142,7 @@ def test_another_seed_makes_other_moves() -> None:
 @pytest.mark.parametrize("budget", [0, 2])
 @pytest.mark.parametrize("tune_every", [100, 100_000])
 def test_it_is_known_what_the_last_move_did(budget: int, tune_every: int) -> None:
-    learner = Learner(Parameters(tune_every=tune_every, budget=budget))
+    learner = Learner(Learning(tune_every=tune_every, budget=budget))
     learner.feed(events_of(six_protocols()))
     learner.finish()
     found = learner.anomalies()
@@ -152,7 +152,7 @@ def test_it_is_known_what_the_last_move_did(budget: int, tune_every: int) -> Non
 
 @pytest.mark.parametrize("change", [{"seed": 9}, {"strategy": "meet(count, ratio)"}])
 def test_another_tuner_goes_on_from_there_and_can_go_back_as_far(change: dict[str, Any]) -> None:
-    learner = Learner(Parameters(tune_every=100, budget=0, seed=3, thresholds={"count.enforce": 6}))
+    learner = Learner(Learning(tune_every=100, budget=0, seed=3, thresholds={"count.enforce": 6}))
     start = learner.parameters.thresholds
     learner.feed(events_of(program(1)))
     tuned = learner.parameters.thresholds
@@ -168,7 +168,7 @@ def test_another_tuner_goes_on_from_there_and_can_go_back_as_far(change: dict[st
 
 def test_moves_of_earlier_tuners_are_remembered_though_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lawful.learning.tuner.MOST_PAST_MOVES", 5)
-    learner = Learner(Parameters(tune_every=100, budget=0))
+    learner = Learner(Learning(tune_every=100, budget=0))
     learner.feed(events_of(program(1)))
     moves = learner.moves
     assert len(moves) > 5
@@ -180,7 +180,7 @@ def test_moves_of_earlier_tuners_are_remembered_though_not_all(monkeypatch: pyte
 
 
 def test_untuned_thresholds_stay() -> None:
-    learner = Learner(Parameters(tune=False, budget=0, tune_every=10, thresholds={"ratio.enforce": 0.8}))
+    learner = Learner(Learning(tune=False, budget=0, tune_every=10, thresholds={"ratio.enforce": 0.8}))
     learner.feed(events_of(program(1)))
     learner.finish()
     assert learner.moves == []
@@ -188,7 +188,7 @@ def test_untuned_thresholds_stay() -> None:
 
 
 def test_a_missing_close_is_found() -> None:
-    learner = Learner(Parameters())
+    learner = Learner(Learning())
     learner.feed(events_of(program(2)))
     learner.finish()
     best = learner.anomalies()[0]
@@ -199,7 +199,7 @@ def test_a_missing_close_is_found() -> None:
 
 
 def test_json_has_what_was_promised() -> None:
-    learner = Learner(Parameters())
+    learner = Learner(Learning())
     learner.feed(events_of(program(2)))
     learner.finish()
     answer = json.loads(json.dumps(learner.to_json()))
@@ -228,7 +228,7 @@ def test_json_has_what_was_promised() -> None:
 
 
 def test_rules_come_in_the_order_of_their_names_one_by_one() -> None:
-    learner = Learner(Parameters(all_rules=True))
+    learner = Learner(Learning(all_rules=True))
     learner.feed(events_of(program(2)))
     learner.finish()
     rules = list(learner.rules(all=True))
@@ -243,7 +243,7 @@ def test_rules_come_in_the_order_of_their_names_one_by_one() -> None:
 def test_dead_pairs_are_pruned_unless_all_rules_are_wanted() -> None:
     trace = [(name, number, 1) for number in range(300) for name in (("f", "g") if number % 9 == 0 else ("f", "h"))]
     trace += [("g", 1000 + number, 2) for number in range(300)]
-    pruning, keeping = (Learner(Parameters(tune_every=50, all_rules=all_rules)) for all_rules in (False, True))
+    pruning, keeping = (Learner(Learning(tune_every=50, all_rules=all_rules)) for all_rules in (False, True))
     for learner in (pruning, keeping):
         learner.feed(events_of(trace))
         learner.finish()
@@ -265,7 +265,7 @@ def six_protocols() -> list[Small]:
 
 
 def test_no_more_anomalies_than_the_budget_are_shown() -> None:
-    learner = Learner(Parameters(tune=False))
+    learner = Learner(Learning(tune=False))
     learner.feed(events_of(six_protocols()))
     learner.finish()
     whole = learner.anomalies()
@@ -302,7 +302,7 @@ def database(uses: int, faulty: set[int]) -> Iterator[Event]:
 
 
 def test_what_a_cursor_wrote_is_committed_before_its_connection_is_closed() -> None:
-    learner = Learner(Parameters(joins=frozenset({"family"})))
+    learner = Learner(Learning(joins=frozenset({"family"})))
     learner.feed(list(database(60, {41})))
     learner.finish()
     found = [rule for anomaly in learner.anomalies() for rule in (anomaly.rule, *anomaly.others)]
@@ -315,7 +315,7 @@ def test_what_a_cursor_wrote_is_committed_before_its_connection_is_closed() -> N
 
 
 def test_without_joins_nothing_is_known_of_cursors_and_their_connections() -> None:
-    learner = Learner(Parameters(all_rules=True))
+    learner = Learner(Learning(all_rules=True))
     learner.feed(list(database(60, {41})))
     learner.finish()
     classes = {(rule.a.name.split(".")[1], rule.b.name.split(".")[1]) for rule in learner.rules(all=True)}
@@ -357,7 +357,7 @@ def test_without_joins_nothing_is_known_of_cursors_and_their_connections() -> No
 )
 def test_what_is_no_value_is_refused_and_nothing_changes(change: dict[str, Any], slug: str) -> None:
     with pytest.raises(LawfulError) as caught:
-        Parameters(**change)
+        Learning(**change)
     assert caught.value.slug == slug
     learner = Learner()
     before = learner.parameters
@@ -374,7 +374,7 @@ def test_a_parameter_that_does_not_exist() -> None:
 
 
 def test_parameters_are_read_as_they_are_now() -> None:
-    learner = Learner(Parameters(window=5, thresholds={"count.enforce": 9}))
+    learner = Learner(Learning(window=5, thresholds={"count.enforce": 9}))
     assert learner.parameters.thresholds["count.enforce"] == 9
     learner.change(window=50, budget=3, joins=["family"], tune=False, tune_every=10, thresholds={"ratio.enforce": 0.9})
     now = learner.parameters
@@ -389,14 +389,14 @@ def test_parameters_are_read_as_they_are_now() -> None:
 
 
 def test_parameters_given_as_they_were_read_make_the_same_learner() -> None:
-    learner = Learner(Parameters(tune_every=100, budget=0))
+    learner = Learner(Learning(tune_every=100, budget=0))
     learner.feed(events_of(program(1)))
     assert learner.moves
     assert Learner(learner.parameters).parameters == learner.parameters
 
 
 def test_states_follow_the_thresholds() -> None:
-    learner = Learner(Parameters(tune=False))
+    learner = Learner(Learning(tune=False))
     learner.feed(events_of(program(2)))
     learner.finish()
     assert any(rule.state == RuleState.ENFORCING for rule in learner.rules())
@@ -407,7 +407,7 @@ def test_states_follow_the_thresholds() -> None:
 
 @given(trace=traces, cut=st.integers(0, 60))
 def test_other_templates_begin_anew(trace: list[Small], cut: int) -> None:
-    learner = Learner(Parameters(all_rules=True, window=3))
+    learner = Learner(Learning(all_rules=True, window=3))
     on_new_window: list[object] = []
     learner.on_new_window = on_new_window.append
     learner.feed(events_of(trace[:cut]))
@@ -423,7 +423,7 @@ def test_other_templates_begin_anew(trace: list[Small], cut: int) -> None:
 @given(trace=traces, cut=st.integers(0, 60))
 def test_a_larger_window_holds_from_then_on(trace: list[Small], cut: int) -> None:
     """The events that are still in it see more; so nothing is lost if it grows before the first one leaves."""
-    learner = Learner(Parameters(all_rules=True, window=60))
+    learner = Learner(Learning(all_rules=True, window=60))
     learner.feed(events_of(trace[:cut]))
     learner.change(window=70)
     learner.feed(events_of(trace[cut:]))
@@ -433,7 +433,7 @@ def test_a_larger_window_holds_from_then_on(trace: list[Small], cut: int) -> Non
 
 def test_it_is_asked_and_changed_by_other_threads_while_it_runs() -> None:
     events = events_of(program(5, uses=1500))
-    learner = Learner(Parameters(tune_every=100, all_rules=True))
+    learner = Learner(Learning(tune_every=100, all_rules=True))
     faults: list[BaseException] = []
     asked = Counter[str]()
     over = False
@@ -488,7 +488,7 @@ def test_who_holds_it_is_alone_with_it() -> None:
 def test_every_core_gives_the_same() -> None:
     answers = []
     for which in ("python", "native" if core.NATIVE and hasattr(core.native, "Window") else ""):
-        learner = Learner(Parameters(tune_every=100, budget=1, core=which))
+        learner = Learner(Learning(tune_every=100, budget=1, core=which))
         learner.feed(events_of(program(4)))
         learner.finish()
         answer = learner.to_json()
@@ -500,7 +500,7 @@ def test_every_core_gives_the_same() -> None:
 def test_a_core_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "native", None)
     with pytest.raises(LawfulError) as caught:
-        Learner(Parameters(core="native"))
+        Learner(Learning(core="native"))
     assert caught.value.slug == "core-missing"
     learner = Learner()
     before = learner.parameters
@@ -513,7 +513,7 @@ def test_a_core_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_came_before_an_error_is_learned() -> None:
-    learner = Learner(Parameters(all_rules=True))
+    learner = Learner(Learning(all_rules=True))
     trace = program(1, uses=10)
     with pytest.raises(LawfulError) as caught:
         learner.feed([*events_of(trace), {"event": "func_pre"}, *events_of(trace)], where="t.jsonl")
@@ -542,7 +542,7 @@ def test_no_events_are_no_error() -> None:
 
 
 def learned(trace: Sequence[Small], **parameters: Any) -> Learner:
-    learner = Learner(Parameters(**({"all_rules": True, "tune": False} | parameters)))
+    learner = Learner(Learning(**({"all_rules": True, "tune": False} | parameters)))
     learner.feed(events_of(trace))
     learner.finish()
     return learner
@@ -568,7 +568,7 @@ def test_counts_of_processes_and_runs_add_up(one: list[Small], other: list[Small
     # What it remembers of other runs counts for rules, but it is not its own knowledge.
     learner.remember(learned(third).shared_pairs())
     assert summed(counted(learner.rules(all=True))) == summed(own, literally(third, 25))
-    again = Learner(Parameters(all_rules=True, tune=False))
+    again = Learner(Learning(all_rules=True, tune=False))
     again.remember(learner.shared_pairs())
     ours = {key: value for key, value in summed(counted(again.rules(all=True))).items() if value != (0, 0, 0)}
     assert ours == {key: value for key, value in own.items() if value != (0, 0, 0)}
@@ -578,7 +578,7 @@ def test_counts_of_processes_and_runs_add_up(one: list[Small], other: list[Small
 @given(traces)
 def test_places_are_known_by_their_names(trace: list[Small]) -> None:
     """Another learner has other numbers for words and places, and may have them in the other order."""
-    learner = Learner(Parameters(all_rules=True, tune=False))
+    learner = Learner(Learning(all_rules=True, tune=False))
     for name in "khgf":
         learner.numbering.word("func_pre", name)
     for line in range(9, 0, -1):
@@ -611,7 +611,7 @@ def endings(learner: Learner) -> Endings:
 @given(one=traces, other=traces)
 def test_how_scenarios_ended_is_known_to_other_runs_and_processes(one: list[Small], other: list[Small]) -> None:
     """Another learner may have the words in the other order."""
-    learner = Learner(Parameters(all_rules=True, tune=False))
+    learner = Learner(Learning(all_rules=True, tune=False))
     for name in "khgf":
         learner.numbering.word("func_pre", name)
     learner.remember(learned(one).shared_pairs())
@@ -630,7 +630,7 @@ def test_what_is_remembered_is_read_with_the_templates_of_now(one: list[Small], 
 
 def test_what_there_was_no_room_for_is_not_taken_for_remembered() -> None:
     """A pair that was refused may be seen later, when another one has died."""
-    learner = Learner(Parameters(tune=False, most_pairs=1, strategy="count"))
+    learner = Learner(Learning(tune=False, most_pairs=1, strategy="count"))
     for names in ("fg", "hk"):
         learner.remember(learned([(name, number, 1) for number in range(9) for name in names]).shared_pairs())
     assert (learner.window.pairs, learner.window.given_up) == (1, 1)
@@ -675,7 +675,7 @@ def test_what_is_remembered_shows_what_is_wrong_now(which: str, failures: int) -
     before = learned([*good, *(("open", 500 + number, 95) for number in range(failures))])
     bad = [("open", 1, 95), *(("x", 2, 1) for _ in range(50))]
     assert learned(bad, core=which).anomalies() == []
-    learner = Learner(Parameters(core=which))
+    learner = Learner(Learning(core=which))
     learner.remember(before.shared_pairs())
     learner.feed(events_of(bad))
     learner.finish()
@@ -687,7 +687,7 @@ def test_what_is_remembered_shows_what_is_wrong_now(which: str, failures: int) -
 def test_what_was_wrong_in_earlier_runs_only_is_not_shown() -> None:
     before = learned(program(2))
     assert before.anomalies() != []
-    learner = Learner(Parameters())
+    learner = Learner(Learning())
     learner.remember(before.shared_pairs())
     learner.feed(events_of(program(2, faults=0)))
     learner.finish()
@@ -733,7 +733,7 @@ def test_what_all_processes_know_overrules_one() -> None:
 def test_the_last_move_is_taken_back_if_it_leads_into_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = iter([15, 13, 0, 0])
     monkeypatch.setattr("lawful.learning.anomalies.count", lambda view, survey: next(numbers))
-    learner = Learner(Parameters(budget=10))
+    learner = Learner(Learning(budget=10))
     learner.feed([{"event": "func_pre", "name": "open", "targetId": 1}])
     learner.finish()
     first, second = learner.moves

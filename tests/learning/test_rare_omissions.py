@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lawful.learning.learner import Learner
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.store import Run, Store
 from lawful.learning.violation_kinds import Breach
 from lawful.learning.window_protocol import MOST_HISTORY_EXAMPLES, Anomaly
@@ -34,7 +34,7 @@ def histories(*rows: str) -> list[Event]:
 
 
 def learned(events: Sequence[Event]) -> Learner:
-    learner = Learner(Parameters(window=2))
+    learner = Learner(Learning(window=2))
     learner.feed(list(events))
     learner.finish()
     return learner
@@ -86,7 +86,7 @@ def test_earlier_runs_know_better(tmp_path: Any) -> None:
         store.add(
             [Run("1", first.events, 2)], first.parameters.templates, first.shared_pairs(), first.shared_histories()
         )
-        again = Learner(Parameters(window=2))
+        again = Learner(Learning(window=2))
         again.remember(store.known(again.parameters.templates), store.histories())
         again.feed(histories(*rows, "T.start:7 T.work:8"))
         again.finish()

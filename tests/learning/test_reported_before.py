@@ -12,7 +12,7 @@ import pytest
 
 from lawful.learning.learner import AnomalyReport, Learner
 from lawful.learning.learner_view import EarlierRuns
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.reported_before import ReportedBefore
 from lawful.learning.store import FORGOTTEN, Run, Store, new_run_id
 from lawful.learning.window_protocol import Anomaly
@@ -35,7 +35,7 @@ def events(steps: Sequence[Step], file: str = "app.py") -> list[dict[str, Any]]:
 
 
 def learner(steps: Sequence[Step], *before: Learner, file: str = "app.py", core: str = "") -> Learner:
-    made = Learner(Parameters(core=core))
+    made = Learner(Learning(core=core))
     for each in before:
         made.remember(each.shared_pairs(), each.shared_histories())
     made.feed(events(steps, file))
@@ -118,7 +118,7 @@ def function(file: str | None, line: int | None) -> str:
 
 def session(path: Path, steps: Sequence[Step], **settings: Any) -> AnomalyReport:
     """A run with a store, as the commands do it."""
-    made = Learner(Parameters(all_rules=True, **settings))
+    made = Learner(Learning(all_rules=True, **settings))
     with Store(path) as store:
         made.reported_before = ReportedBefore(store.reported(), function)
         made.remember(store.known(made.parameters.templates), store.histories(), store.novelty())
@@ -239,7 +239,7 @@ def test_runs_that_always_bring_something_new_have_no_news(tmp_path: Path) -> No
     assert {word.name: numbers[0] for word, numbers in novelty.items()} == dict.fromkeys(
         ("Shared.get", "Shared.put", "Shared.look"), 3
     )
-    made = Learner(Parameters(all_rules=True))
+    made = Learner(Learning(all_rules=True))
     with Store(tmp_path / "s.db") as store:
         made.remember(store.known(made.parameters.templates), novelty=novelty)
     past = made.view().past
@@ -263,5 +263,5 @@ def test_a_store_from_before_there_was_such_a_thing_gets_it(tmp_path: Path) -> N
     connection.close()
     with Store(tmp_path / "s.db") as store:
         assert (store.reported(), store.novelty()) == ({}, {})
-        assert all(known.breaches == () for known in store.known(Parameters().templates))
+        assert all(known.breaches == () for known in store.known(Learning().templates))
     assert session(tmp_path / "s.db", boxes([7])) and not session(tmp_path / "s.db", boxes([7]))

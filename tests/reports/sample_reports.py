@@ -10,7 +10,7 @@ from lawful.engine.run import LawRun
 from lawful.laws.protocol import Law
 from lawful.laws.rml import compile
 from lawful.learning.learner import Learner
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.reports import gather, json, live
 from lawful.reports.baseline import Baseline
 from lawful.reports.core import Report
@@ -134,7 +134,7 @@ def trace_report(folder: Path, baseline: Baseline | None = None) -> Report:
 
 def a_learner() -> Learner:
     """What most do, and one does not."""
-    learner = Learner(Parameters(window=20, seed=1))
+    learner = Learner(Learning(window=20, seed=1))
     events: list[dict[str, Any]] = []
     for number in range(1, 60):
         names = ["open", "read", "close"] if number != 30 else ["open", "read"]

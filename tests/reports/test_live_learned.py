@@ -10,7 +10,7 @@ from lawful.engine.findings import Finding
 from lawful.engine.live_learning import LiveLearner
 from lawful.engine.run import LawRun
 from lawful.laws.rml import compile
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.reported_before import ReportedBefore, ReportKey
 from lawful.reports import formats, gather
 from lawful.reports.sources import SourceLines
@@ -33,7 +33,7 @@ def a_run(
     earlier: ReportedBefore | None = None,
     **parameters: Any,
 ) -> LawRun:
-    live = LiveLearner(Parameters(**parameters))
+    live = LiveLearner(Learning(**parameters))
     live.learner.reported_before = earlier
     for number in range(40):
         place = 10 * (number % 5)
@@ -92,14 +92,14 @@ def test_what_earlier_runs_had_too_is_in_all_reports(tmp_path: Path) -> None:
 
 
 def test_few_events_and_none() -> None:
-    live = LiveLearner(Parameters())
+    live = LiveLearner(Learning())
     live.feed([call("Lock.acquire", 1, 1)])
     live.finish()
     run = LawRun([])
     run.learned(live)
     assert render_text(run) == "nothing unusual in 1 event; no rules learned yet\n"
     nothing = LawRun([])
-    nothing.learned(LiveLearner(Parameters()))
+    nothing.learned(LiveLearner(Learning()))
     nothing.warn("a warning")
     assert render_text(nothing).splitlines() == [
         "nothing was learned: no event has an object",

@@ -24,7 +24,7 @@ from lawful.reports.formats import format_of
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner
-    from lawful.learning.parameters import Parameters
+    from lawful.learning.parameters import Learning
     from lawful.learning.reported_before import FunctionOf, ReportedBefore
     from lawful.learning.store import Store
     from lawful.learning.window_protocol import SharedHistory, SharedPair, Word
@@ -171,7 +171,7 @@ def _opened_store(path: str | None) -> AbstractContextManager[Store | None]:
 class _Work:
     """From traces to a learner that has seen them."""
 
-    def __init__(self, told: Parameters, *, skip_bad: bool, progress: bool) -> None:
+    def __init__(self, told: Learning, *, skip_bad: bool, progress: bool) -> None:
         self.names: list[str] = []
         self.seconds = 0.0  # that reading and learning took, the last time
         self._told = told

@@ -15,7 +15,7 @@ from lawful.errors import LawfulError
 
 if TYPE_CHECKING:
     from lawful.learning.learner import Learner
-    from lawful.learning.parameters import Parameters
+    from lawful.learning.parameters import Learning
 
 
 def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
@@ -79,7 +79,7 @@ def given(flags: Mapping[str, Any]) -> config.LearnConfig:
     return config.LearnConfig(**{**flags, "joins": words(flags["joins"]), "known": flags["known"] or None})
 
 
-def parameters(asked: config.LearnConfig, **more: Any) -> Parameters:
+def parameters(asked: config.LearnConfig, **more: Any) -> Learning:
     """The parameters of the learner."""
     from lawful.engine import learner_setup
 

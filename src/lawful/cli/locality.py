@@ -56,11 +56,11 @@ def command(
     """
     from lawful.learning.event_numbering import NO_OBJECT, EventNumbering
     from lawful.learning.locality import DEFAULT_WINDOW, Locality
-    from lawful.learning.parameters import Parameters
+    from lawful.learning.parameters import Learning
     from lawful.reports import locality as report
 
     # The learner's parameters check window and joins.
-    asked = Parameters(window=DEFAULT_WINDOW if window is None else window, joins=frozenset(trace_input.words(joins)))
+    asked = Learning(window=DEFAULT_WINDOW if window is None else window, joins=frozenset(trace_input.words(joins)))
     output = None if output == "-" else output
     trace_input.look_at_traces(traces)
     trace_input.look_at_output(output, traces)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lawful.config import LearnConfig
 from lawful.errors import LawfulError
 from lawful.learning import templates
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.reported_before import FunctionOf, ReportedBefore
 from lawful.sources.python.scope import Scope
 
@@ -20,7 +20,7 @@ USUAL = "all"  # for `--without-template`: all default templates
 EVERYTHING = "*"  # the default scope of learning: calls from own code to other code
 
 
-def parameters(asked: LearnConfig, **more: Any) -> Parameters:
+def parameters(asked: LearnConfig, **more: Any) -> Learning:
     """What options and configuration ask for, as the learner has it."""
     values: dict[str, Any] = {
         "window": asked.window,
@@ -29,7 +29,7 @@ def parameters(asked: LearnConfig, **more: Any) -> Parameters:
         "seed": asked.seed,
         "tune": asked.tune,
     }
-    return Parameters(
+    return Learning(
         templates=chosen(asked.templates, asked.without_templates),
         thresholds=dict(asked.thresholds),
         joins=frozenset(asked.joins),

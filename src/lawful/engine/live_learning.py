@@ -14,7 +14,7 @@ from lawful.engine.findings import Event, Finding
 from lawful.errors import LawfulError
 from lawful.laws.protocol import Expectation
 from lawful.learning.learner import Learner
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.pristine_os import clock
 from lawful.sources.python.flusher import Flusher, block_signals, wait_until_gone
 
@@ -37,7 +37,7 @@ class LiveLearner:
     lock, and a thread of Lawful serves the ticks. Otherwise `feed` takes the events that are delivered.
     """
 
-    def __init__(self, parameters: Parameters) -> None:
+    def __init__(self, parameters: Learning) -> None:
         self.learner = Learner(parameters)
         self.fault: BaseException | None = None
         self.on_progress: Callable[[], None] | None = None  # called now and then, on a thread of Lawful, if `direct`

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lawful.engine.stop_all import StopAll
     from lawful.engine.tracer_sampling import TracerSampler
     from lawful.laws.protocol import Law
-    from lawful.learning.parameters import Parameters
+    from lawful.learning.parameters import Learning
     from lawful.sources.python.tracer_protocol import Tracer
 
 Event = dict[str, Any]
@@ -398,7 +398,7 @@ class Session:
             self.finish()
 
 
-def _learner(parameters: Parameters | None) -> LiveLearner | None:
+def _learner(parameters: Learning | None) -> LiveLearner | None:
     if parameters is None:
         return None
     from lawful.engine.live_learning import LiveLearner  # only runs that learn wait for it

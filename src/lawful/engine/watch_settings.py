@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lawful.engine.session import Session
     from lawful.laws.grammar.groups import Binding
     from lawful.laws.protocol import Law
-    from lawful.learning.parameters import Parameters
+    from lawful.learning.parameters import Learning
 
 BUFFER = 4096
 """Events that are gathered before they are judged, if the clock does not come first."""
@@ -34,7 +34,7 @@ class WatchSettings:
     core: str | None = None
     judge: bool = True  # or only see what the laws can match
     refers: bool = False  # messages to the first process, which sees all of them and judges
-    learn: Parameters | None = None  # learn rules, this way
+    learn: Learning | None = None  # learn rules, this way
     tests: bool = False  # the program is a session of tests: errors that these ask for are meant
     ignore: tuple[str, ...] = ()  # laws, or `law: files`, of which nobody wants to hear
     demand: Demand | None = None  # the confidence to reach by sampling objects; None: watch all objects

@@ -17,7 +17,7 @@ from lawful.learning.history_rules import HistoryRules
 from lawful.learning.learned_json import learner_json
 from lawful.learning.learner_view import EndedHistories, LearnerView, doubt
 from lawful.learning.other_learners import OtherLearners
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.reported_before import ReportedBefore, ReportRecord
 from lawful.learning.tuner import ThresholdMove, Tuner
 from lawful.learning.window import make as make_window
@@ -54,8 +54,8 @@ class Learner:
     another number of pairs make a new window: all counts begin anew.
     """
 
-    def __init__(self, parameters: Parameters | None = None) -> None:
-        self._parameters = parameters or Parameters()
+    def __init__(self, parameters: Learning | None = None) -> None:
+        self._parameters = parameters or Learning()
         self.numbering = EventNumbering(self._parameters.joins)
         self.on_new_window: Callable[[Window], None] | None = None
         """Called with the new window when there is one: for those who feed it themselves."""
@@ -80,7 +80,7 @@ class Learner:
     # -- parameters -------------------------------------------------------------------------------
 
     @property
-    def parameters(self) -> Parameters:
+    def parameters(self) -> Learning:
         """All parameters as they are now; the thresholds as the tuner has set them."""
         with self._lock:
             return replace(self._parameters, thresholds=dict(self._tuner.values))
@@ -327,5 +327,5 @@ class Learner:
             return True
 
 
-def _window(parameters: Parameters) -> Window:
+def _window(parameters: Learning) -> Window:
     return make_window(parameters.product, parameters.window, parameters.most_pairs, parameters.core)

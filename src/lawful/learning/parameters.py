@@ -18,8 +18,8 @@ MOST_WINDOW = 10_000_000  # events that are held in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """All of them. A bad value is an error with a slug."""
+class Learning:
+    """How to learn rules: the parameters of a learner. A bad value is an error with a slug."""
 
     window: int = 25  # events that the expiring one still sees, section 3.1
     budget: int = 10  # anomalies that are wanted, section 3.4
@@ -64,7 +64,7 @@ class Parameters:
         """All templates as one automaton."""
         return templates.compile(self.templates)
 
-    def changed(self, **changes: Any) -> Parameters:
+    def changed(self, **changes: Any) -> Learning:
         """The same with other values for some of them."""
         names = [each.name for each in fields(self)]
         for name in changes:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from lawful.learning import strategies
-from lawful.learning.parameters import Parameters
+from lawful.learning.parameters import Learning
 from lawful.learning.strategies import Judge, Strategy, Threshold, judge_by
 from lawful.learning.window_protocol import Instruction
 
@@ -69,11 +69,11 @@ class Tuner:
         self._last_anomalies = None  # what happens next is not the effect of the last move alone
 
     @classmethod
-    def of(cls, parameters: Parameters) -> Tuner:
+    def of(cls, parameters: Learning) -> Tuner:
         """The tuner that parameters ask for."""
         return cls(strategies.parse(parameters.strategy), parameters.thresholds, parameters.budget, parameters.seed)
 
-    def changed(self, old: Parameters, new: Parameters) -> Tuner:
+    def changed(self, old: Learning, new: Learning) -> Tuner:
         """This tuner under other parameters; or, for another strategy or seed, another one."""
         if (new.strategy, new.seed) != (old.strategy, old.seed):
             return self._succeeded_by(strategies.parse(new.strategy), new)
@@ -82,7 +82,7 @@ class Tuner:
             self.set(name, value)
         return self
 
-    def _succeeded_by(self, strategy: Strategy, new: Parameters) -> Tuner:
+    def _succeeded_by(self, strategy: Strategy, new: Learning) -> Tuner:
         """Thresholds in common go on, if they are not given, and can be loosened as far as before."""
         given = new.thresholds
         shared = {threshold.name for threshold in strategy.thresholds}

@@ -137,7 +137,7 @@ def test_watching_that_was_cut_short_is_told(bench: ModuleType, environment: Any
     run = result.watched[mode.key][0]
     run.output += "\nwatching was cut short: internal error in Lawful: RecursionError (x.py:1)\n6 passed\n"
     assert result.faults(mode) == ["callee side: internal error in Lawful: RecursionError (x.py:1)"]
-    assert "toy, CUT SHORT: callee side: a fault" in "\n".join(bench.report([result], [mode]))
+    assert "toy, CUT SHORT: callee side: internal error" in "\n".join(bench.report([result], [mode]))
 
 
 def test_findings_are_listed_with_their_verdicts(bench: ModuleType, environment: Any) -> None:

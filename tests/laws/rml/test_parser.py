@@ -353,7 +353,7 @@ def test_several_errors_in_one_run() -> None:
         ("p(1) matches {};", "`with`"),
         ("Main = a; b matches {};", "`Main`"),
         ("a matches {v: x + 1};", "`with`"),
-        ("Main = 'a';", "event type"),
+        ("Main = 'a';", "the event's type"),
         ("Main(x) = a;", "`<...>`"),
         ("Main = a; G == b;", "single `=`"),
     ],

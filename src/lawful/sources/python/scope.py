@@ -103,7 +103,7 @@ class Scope:
         self._projects = tuple(dict.fromkeys((str(self.project), os.path.realpath(self.project))))
         self._start = os.getcwd()  # the program may change it; relative names of files were made before
         self._libraries = _library_folders()
-        self._stdlib = os.path.join(sysconfig.get_path("stdlib"), "")
+        self._stdlib = os.path.join(_install_path("stdlib"), "")
         self._called = _prefixes(each for each in self.calls if each not in ("*", STDLIB))
         self._public = _prefixes(self.public)
         self._fields = _any_of(self.fields)
@@ -238,8 +238,31 @@ def _prefixes(patterns: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _library_folders() -> tuple[str, ...]:
-    found = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
+    found = map(_install_path, ("stdlib", "platstdlib", "purelib", "platlib"))
     return tuple(dict.fromkeys(os.path.realpath(each) for each in found if each))
+
+
+def _install_path(name: str) -> str:
+    """The same as `sysconfig.get_path`, which imports how the interpreter was built: the program would notice."""
+    if sys.implementation.name != "cpython":
+        return sysconfig.get_path(name)
+    pattern = sysconfig.get_path(name, expand=False)
+    try:
+        return os.path.normpath(
+            pattern.format(
+                base=sys.prefix,
+                platbase=sys.exec_prefix,
+                installed_base=sys.base_prefix,
+                installed_platbase=sys.base_exec_prefix,
+                platlibdir=sys.platlibdir,
+                implementation_lower="python",
+                py_version_short=f"{sys.version_info[0]}.{sys.version_info[1]}",
+                py_version_nodot=f"{sys.version_info[0]}{sys.version_info[1]}",
+                abi_thread="t" if "t" in getattr(sys, "abiflags", "") else "",
+            )
+        )
+    except KeyError:  # a scheme of a distribution, with variables of its own
+        return sysconfig.get_path(name)
 
 
 def _is_environment(folder: str) -> bool:

@@ -13,7 +13,7 @@ import pytest
 import lawful
 from lawful import LawfulError
 from lawful.config import find_project
-from lawful.sources.python.scope import Scope, access, is_public
+from lawful.sources.python.scope import Scope, _install_path, access, is_public
 
 
 @pytest.fixture
@@ -91,6 +91,11 @@ def test_the_standard_library_is_not_own_even_inside_the_project() -> None:
     scope = Scope(project=stdlib.parent)
     assert not scope.own(str(stdlib / "json" / "decoder.py"))
     assert not scope.own(str(stdlib / "site-packages" / "mod.py"))
+
+
+@pytest.mark.parametrize("name", ["stdlib", "platstdlib", "purelib", "platlib"])
+def test_where_the_libraries_are(name: str) -> None:
+    assert _install_path(name) == sysconfig.get_path(name)
 
 
 def test_links(project: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import check_docs
-from lawful import Parameters, grammar, invariants, rml
+from lawful import Learning, grammar, invariants, rml
 from lawful.confidence import policy_parser
 from lawful.errors import LawfulError
 from lawful.learning import strategies
@@ -43,7 +43,7 @@ def of_invariant(text: str) -> object:
 
 
 def of_template(text: str) -> object:
-    return Parameters(templates=(text,))
+    return Learning(templates=(text,))
 
 
 LANGUAGES: tuple[tuple[str, Callable[[str], object]], ...] = (

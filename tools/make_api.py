@@ -27,9 +27,9 @@ The public names of the package `lawful`. `tools/make_api.py` writes this page f
 """
 _TOPICS = {
     "Watching a program": "watch Watch Scope Sampling Finding Violation emit",
-    "Laws and monitors": "load_law invariant Law Monitor Verdict Outcome Expectation rml grammar invariants",
+    "Laws and monitors": "load_law Law Monitor Verdict Outcome Expectation rml grammar invariants",
     "Traces": "open_trace",
-    "Learning": "Learner Parameters Rule Anomaly",
+    "Learning": "Learner Learning Rule Anomaly",
     "Sampling": "Policy",
     "Explaining failures": "explain",
     "Errors": "LawfulError LawError TraceError",

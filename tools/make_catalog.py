@@ -1,6 +1,4 @@
-"""Writes what is made from the laws' files: the pages of the catalogue, one for each area, the table of all laws, and
-what is known of them without reading them.
-"""
+"""Generates the pages of the catalogue, the table of all laws, and the index of laws from the laws' files."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ BEGIN, END = "<!-- laws: begin -->", "<!-- laws: end -->"
 
 
 def table(laws: list[catalog.CatalogLaw]) -> str:
-    """All laws in one table, each with a link to where more is said of it."""
+    """All laws in one table, each with a link to its section."""
     rows = []
     for law in laws:
         link = f"[`{law.name}`](catalog/{law.area}.md#{law.name.partition('/')[2]})"
@@ -29,11 +27,11 @@ def table(laws: list[catalog.CatalogLaw]) -> str:
 
 
 def page(area: str, laws: list[catalog.CatalogLaw]) -> str:
-    """All that is to be said about the laws of an area."""
+    """The page of an area."""
     parts = [
         f"# Laws: {area}\n",
-        f"`--law {area}` has all of them; [the catalogue](../catalog.md) has the others. "
-        "This page is made from the laws' files.\n",
+        f"`--law {area}` checks all laws on this page. [The catalogue](../catalog.md) lists all areas. "
+        "tools/make_catalog.py generates this page from the laws' files.\n",
     ]
     for law in laws:
         short = law.name.partition("/")[2]
@@ -47,12 +45,12 @@ def page(area: str, laws: list[catalog.CatalogLaw]) -> str:
 
 
 def _program(path: Path) -> str:
-    # They are run by the tests of the laws, and not once more by those of the pages.
+    # `py`, not `python`: the tests of the laws run these programs, so the tests of the pages need not.
     return f"```py\n{path.read_text(encoding='utf-8').strip()}\n```"
 
 
 def known(laws: list[catalog.CatalogLaw]) -> str:
-    """What is known of laws without reading them, a line for each."""
+    """The index of laws, one line for each."""
     lines = []
     for law in laws:
         entry = index.entry_of(compile(law.path.read_text(encoding="utf-8"), name=law.name), law.profile)

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from lawful import core, invariant
+from lawful import core
 from lawful.confidence import policies
 from lawful.confidence.engine import Demand
 from lawful.engine.evidence import RecentEvents
 from lawful.engine.run import LawRun
 from lawful.engine.sample_tracking import SampleTracking
+from lawful.laws.invariants import invariant
 from lawful.laws.protocol import Law
 
 pytestmark = pytest.mark.skipif(core.native is None, reason="there is no C core")

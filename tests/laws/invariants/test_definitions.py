@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import lawful
-from lawful import LawError, invariant, invariants, load_law
+from lawful import LawError, invariants, load_law
 from lawful.diagnostics import LawSourceError
+from lawful.laws.invariants import invariant
 
 FILE = """
 # A file of three.

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from lawful import Verdict, core, invariant, invariants
+from lawful import Verdict, core, invariants
 from lawful.errors import LawError
-from lawful.laws.invariants import InvariantLaw, InvariantMonitor
+from lawful.laws.invariants import InvariantLaw, InvariantMonitor, invariant
 from lawful.laws.invariants.expressions import Ref
 from lawful.laws.invariants.native_tracker import NativeTracker
 from lawful.laws.invariants.python_tracker import PythonTracker

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lawful import Verdict, core, invariant
-from lawful.laws.invariants import InvariantLaw, InvariantMonitor
+from lawful import Verdict, core
+from lawful.laws.invariants import InvariantLaw, InvariantMonitor, invariant
 
 Event = dict[str, Any]
 Found = list[tuple[int | str, int]]

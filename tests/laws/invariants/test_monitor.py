@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lawful import Verdict, invariant, invariants
-from lawful.laws.invariants import InvariantLaw, InvariantMonitor
+from lawful import Verdict, invariants
+from lawful.laws.invariants import InvariantLaw, InvariantMonitor, invariant
 
 Event = dict[str, Any]
 A = "app.A"

@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -q -n auto
 unexport LAWFUL_CORE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv cbmc demo test versions lint bench docs site clean
+.PHONY: help venv cbmc demo test versions sanitize lint bench docs site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ test: venv ## run the tests on the C core and on the pure-Python one
 
 versions: venv ## run the tests of what depends on the interpreter on every other CPython found
 	tools/test-versions
+
+sanitize: venv ## run the tests of the C core under AddressSanitizer and UndefinedBehaviorSanitizer
+	tools/sanitize
 
 # Warnings of the compiler are errors here, and not when a user builds the core.
 .cache/werror/.stamp: .venv/.deps $(CORE)

@@ -82,7 +82,7 @@ static uint32_t state_of(StepCache *cache, const Subject *subject) {
         (2 * (size_t)(cache->state_count + 1) > cache->state_mask &&
          !TABLE_GROW(cache->state_at, cache->state_mask, 1024, *slot, cache->states[*slot - 1].hash)))
         return 0;
-    if (cache->written_size + size > cache->written_room) {
+    if (cache->written_size + size >= cache->written_room) { /* also for an empty first state: no null pointer is written to */
         size_t room = cache->written_room ? 2 * cache->written_room : 1 << 16;
         char *written = realloc(cache->written, room);
         if (written == NULL) return 0;

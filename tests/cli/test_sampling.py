@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
 import subprocess
+import termios
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree import ElementTree
 
 import pytest
@@ -180,6 +182,15 @@ def test_what_a_check_that_samples_refuses(folder: Path, words: str, message: st
     assert message in result.err
 
 
+def wait_until_read(pipe: IO[str]) -> None:
+    """Wait until the other side has taken all from a pipe: how long it takes to start depends on the machine."""
+    unread, end = b"?", time.monotonic() + 60
+    while any(unread) and time.monotonic() < end:
+        time.sleep(0.1)
+        unread = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
+    time.sleep(0.5)  # to judge four events; nothing can be seen of that from outside before the end
+
+
 @pytest.mark.parametrize("output", [None, "report.json"])
 def test_an_interrupted_check_tells_what_it_has_found(folder: Path, output: str | None) -> None:
     words = ["check", "bank.toml", *SURE, "--trace", "-", "--store", "s.db"]
@@ -194,7 +205,7 @@ def test_an_interrupted_check_tells_what_it_has_found(folder: Path, output: str 
         for event in ({"event": "new", "name": "bank.Account", "targetId": number}, write):
             process.stdin.write(json.dumps(event) + "\n")
     process.stdin.flush()
-    time.sleep(2)  # nothing can be seen from outside before it ends
+    wait_until_read(process.stdin)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130
